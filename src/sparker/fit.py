@@ -1,0 +1,265 @@
+"""Fits, one or thousands: NumPy arrays in and out, a compiled chunk of toys at a time.
+
+The only place that knows about batches, devices and dtypes. A single fit is a chunk of one.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from sparker.ensemble import Competition, Ensemble, softmax
+from sparker.losses import Loss, neyman_pearson
+from sparker.memory import toys_per_chunk
+from sparker.sample import AnyArray, TwoSample
+from sparker.train import Design, Rates, ReadOffs, train
+from sparker.widths import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitConfig:
+    """The settings of a fit, beside its width schedule."""
+
+    n_kernels: int = 5
+    clip: float = 5.0
+    """Largest amplitude of a kernel, which is a log density ratio."""
+    l2: float = 0.0
+    """Coefficient of the sum of squared amplitudes that is added to the loss."""
+    location_rate: float = 0.01
+    """Step size of the locations, in widths."""
+    amplitude_rate: float = 0.05
+    """Step size of the amplitudes."""
+    loss: Loss = neyman_pearson
+    competition: Competition = softmax
+    dtype: type[np.floating] = np.float32
+    precision: jax.lax.Precision = jax.lax.Precision.DEFAULT
+    """Of the matrix products in training, which many features need: the device's fastest (TF32 on
+    NVIDIA GPUs) unless told otherwise. The statistic is always evaluated in full."""
+
+    def __post_init__(self) -> None:
+        if self.n_kernels < 1:
+            raise ValueError(f"n_kernels must be at least 1, got {self.n_kernels}")
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {np.dtype(self.dtype)}")
+        for name in ("clip", "location_rate", "amplitude_rate"):
+            value = getattr(self, name)
+            if not 0 < value < np.inf:
+                raise ValueError(f"{name} must be positive and finite, got {value}")
+        if not 0 <= self.l2 < np.inf:
+            raise ValueError(f"l2 must be at least 0 and finite, got {self.l2}")
+
+    @property
+    def design(self) -> Design:
+        """The part that shapes the compiled program."""
+        return Design(self.n_kernels, self.loss, self.competition, self.precision)
+
+    @property
+    def rates(self) -> Rates:
+        """The numbers it is run with."""
+        return Rates(
+            *(
+                np.asarray(rate, self.dtype)
+                for rate in (self.clip, self.l2, self.location_rate, self.amplitude_rate)
+            )
+        )
+
+
+class Fit(NamedTuple):
+    """What a fit leaves behind; a batch of fits has one more axis in front."""
+
+    models: Ensemble  # mu (m, M, d), a (m, M), sigma (m,): the ensemble at each width read off
+    t: np.ndarray  # (m,) its test statistic
+    finite: np.ndarray  # () whether all of the above is
+
+    def at(self, width: int) -> Ensemble:
+        """The ensemble of a single fit at one of its widths, counted from the widest."""
+        return Ensemble(*(array[width] for array in self.models))
+
+
+def fit(
+    seed: int,
+    sample: TwoSample,
+    schedule: Schedule,
+    config: FitConfig = FitConfig(),
+) -> Fit:
+    """Fit one ensemble to one sample: toy 0 of this seed, alone.
+
+    >>> import numpy as np
+    >>> from sparker import fit, schedule, two_sample, width_range
+    >>> rng = np.random.default_rng(0)
+    >>> reference, data = rng.normal(size=(5000, 2)), rng.normal(size=(500, 2))
+    >>> data[:25] = [3, 3] + 0.1 * rng.normal(size=(25, 2))
+    >>> sample = two_sample(reference, data)
+    >>> result = fit(0, sample, schedule(*width_range(sample.points), steps=300))
+    >>> best = np.argmax(result.t)
+    >>> strongest = np.argmax(result.at(best).a)
+    >>> result.at(best).mu[strongest].round().tolist()
+    [3.0, 3.0]
+    """
+    if sample.is_batch:
+        raise ValueError("sample holds a batch of toys; use fit_many")
+    batch = TwoSample(sample.points, sample.reference_weight[None], sample.data_weight[None])
+    many = fit_many(seed, batch, schedule, config)
+    return Fit(Ensemble(*(array[0] for array in many.models)), many.t[0], many.finite[0])
+
+
+def fit_many(
+    seed: int,
+    samples: TwoSample,
+    schedule: Schedule,
+    config: FitConfig = FitConfig(),
+    *,
+    toys: Sequence[int] | None = None,
+    chunk: int | None = None,
+) -> Fit:
+    """Fit a batch of toys.
+
+    ``toys`` numbers them, from 0 on if left out: a toy's start depends on the seed and on its
+    number alone. ``chunk`` toys are trained at a time, by default as many as memory allows and
+    speed rewards. With the same chunk on the same hardware a toy comes out the same to the last
+    bit, whatever its place and company; across chunk sizes it agrees up to rounding.
+    """
+    if not samples.is_batch:
+        raise ValueError("samples must be a batch of toys, see pool and stack; or use fit")
+    n_toys = len(samples.data_weight)
+    numbers = range(n_toys) if toys is None else list(toys)
+    if len(numbers) != n_toys or len(set(numbers)) != n_toys:
+        raise ValueError(
+            f"toys must number the {n_toys} toys of the batch, each once, got {len(numbers)}"
+        )
+    place = {number: position for position, number in enumerate(numbers)}
+    chunks = fit_chunks(
+        seed,
+        lambda chosen: samples.toys([place[number] for number in chosen]),
+        numbers,
+        schedule,
+        config,
+        chunk=chunk,
+    )
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays), *(done for _, done in chunks))
+
+
+def fit_chunks(
+    seed: int,
+    draw: Callable[[Sequence[int]], TwoSample],
+    toys: Sequence[int],
+    schedule: Schedule,
+    config: FitConfig = FitConfig(),
+    *,
+    chunk: int | None = None,
+) -> Iterator[tuple[Sequence[int], Fit]]:
+    """Fit toys that are drawn as they are needed, and give out each chunk when it is done.
+
+    ``draw(numbers)`` makes the batch of these toys, with the same number of rows each time. Only
+    one chunk is in memory at a time; a pool's points go to the device once.
+    """
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be between 0 and 2**32 - 1, got {seed}")
+    if not len(toys):
+        return
+    if chunk is None:
+        chunk = _chunk_size(draw(toys[:1]), len(toys), schedule, config)
+    if chunk < 1:
+        raise ValueError(f"chunk must be at least 1, got {chunk}")
+    given = None
+    for start in range(0, len(toys), chunk):
+        numbers = toys[start : start + chunk]
+        batch = draw(numbers)
+        with jax.enable_x64(np.dtype(config.dtype) == np.float64):
+            if batch.points is not given:
+                given, placed = batch.points, _place(batch, chunk, config)
+            done = _fit_chunk(seed, numbers, batch, placed, chunk, schedule, config)
+        yield numbers, done
+
+
+class _Placed(NamedTuple):
+    """Points on the device, relative to an origin among them.
+
+    Distances do not care where the origin is, but their rounding does: far from zero the digits go
+    into the offset.
+    """
+
+    points: Array  # (N, d), or (B, N, d) per toy
+    origin: np.ndarray  # (d,), or (B, 1, d) per toy
+
+
+def _place(batch: TwoSample, chunk: int, config: FitConfig) -> _Placed:
+    points = np.asarray(batch.points)
+    if points.ndim == 2:
+        origin = points.mean(0, dtype=np.float64).astype(points.dtype)
+        return _Placed(jnp.asarray(points - origin, config.dtype), origin)
+    counts = (batch.reference_weight + batch.data_weight > 0)[..., None]  # not the padding
+    origin = points.mean(1, dtype=np.float64, keepdims=True, where=counts).astype(points.dtype)
+    return _Placed(jnp.asarray(_lengthen(points - origin, chunk), config.dtype), origin)
+
+
+def _fit_chunk(
+    seed: int,
+    numbers: Sequence[int],
+    batch: TwoSample,
+    placed: _Placed,
+    chunk: int,
+    schedule: Schedule,
+    config: FitConfig,
+) -> Fit:
+    reference_weight, data_weight = (
+        jnp.asarray(_lengthen(weight, chunk), config.dtype)
+        for weight in (batch.reference_weight, batch.data_weight)
+    )
+    mu, a, t = jax.tree.map(
+        lambda array: np.asarray(array)[: len(numbers)],
+        _train_chunk(
+            jax.random.key(seed),
+            _lengthen(np.asarray(numbers, np.uint32), chunk),
+            TwoSample(placed.points, reference_weight, data_weight),
+            jnp.asarray(schedule.sigma, config.dtype),
+            jnp.asarray(schedule.read_off, jnp.int32),
+            config.rates,
+            design=config.design,
+        ),
+    )
+    finite = np.all(np.isfinite(t), -1) & np.all(np.isfinite(a), (1, 2))
+    finite &= np.all(np.isfinite(mu), (1, 2, 3))
+    origin = placed.origin if placed.origin.ndim == 1 else placed.origin[:, None]
+    sigma = np.broadcast_to(schedule.widths.astype(config.dtype), t.shape)
+    return Fit(Ensemble(mu + origin, a, sigma), t, finite)
+
+
+@functools.partial(jax.jit, static_argnames="design")
+def _train_chunk(
+    key: Array,
+    toys: Array,  # (B,)
+    samples: TwoSample,
+    sigma: Array,
+    read_off: Array,
+    rates: Rates,
+    *,
+    design: Design,
+) -> ReadOffs:
+    keys = jax.vmap(functools.partial(jax.random.fold_in, key))(toys)
+    over = TwoSample(0 if samples.points.ndim == 3 else None, 0, 0)  # type: ignore[arg-type]
+    many = jax.vmap(functools.partial(train, design=design), (0, over, None, None, None))
+    return many(keys, samples, sigma, read_off, rates)
+
+
+def _lengthen(array: AnyArray, length: int) -> np.ndarray:
+    """Fill a last chunk up with toys of no weight, so that all chunks run the same program."""
+    return np.pad(array, [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1))
+
+
+def _chunk_size(one: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig) -> int:
+    n_rows, n_features = one.points.shape[-2:]
+    return toys_per_chunk(
+        n_toys,
+        n_rows=n_rows,
+        n_features=n_features,
+        n_kernels=config.n_kernels,
+        n_widths=len(schedule.read_off),
+        itemsize=np.dtype(config.dtype).itemsize,
+        own_points=one.points.ndim == 3,
+    )

@@ -1,0 +1,106 @@
+"""From which width to which the kernels are annealed, and at which widths the test is read off.
+
+Everything here looks at the pooled points and never at who is data, so a calibration that relabels
+them stays exact.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jax.typing import ArrayLike
+from scipy.spatial.distance import pdist
+
+from sparker.sample import as_points
+
+Annealing = Callable[[float, float, int], np.ndarray]
+
+
+class Schedule(NamedTuple):
+    """The width at each training step, and after which steps the model is read off."""
+
+    sigma: np.ndarray  # (T,) falling
+    read_off: np.ndarray  # (m,) rising step indices, the last one T - 1
+
+    @property
+    def widths(self) -> np.ndarray:  # (m,)
+        """The widths at which the model is read off, widest first."""
+        return self.sigma[self.read_off]
+
+    def every(self, n_steps: int = 1) -> "Schedule":
+        """The same annealing read off every ``n_steps``: a fit's whole trajectory."""
+        if n_steps < 1:
+            raise ValueError(f"n_steps must be at least 1, got {n_steps}")
+        return self._replace(read_off=np.arange(len(self.sigma) - 1, -1, -n_steps)[::-1])
+
+
+def linear(first: float, last: float, steps: int) -> np.ndarray:  # (T,)
+    """Equal decrements, ``sigma_t = sigma_0 - (sigma_0 - sigma_T) t / T``.
+
+    Paper: prints a plus sign, with which the widths would grow.
+    """
+    return first - (first - last) * np.arange(1, steps + 1) / steps
+
+
+def geometric(first: float, last: float, steps: int) -> np.ndarray:  # (T,)
+    """Equal ratios, ``sigma_t = sigma_0 (sigma_T / sigma_0)^(t / T)``."""
+    return first * (last / first) ** (np.arange(1, steps + 1) / steps)
+
+
+def distance_range(
+    points: ArrayLike, *, max_points: int = 2000, seed: int = 0
+) -> tuple[float, float]:
+    """The 1 % and 99 % percentiles of the pairwise distances, on a random subset of the points.
+
+    Distances of zero between repeated points are left out: they would ask for kernels of no width.
+    """
+    x = as_points("points", points)
+    if len(x) > max_points:
+        x = x[np.random.default_rng(seed).choice(len(x), max_points, replace=False)]
+    distances = pdist(x - x.mean(0, dtype=np.float64))
+    distances = distances[distances > 0]
+    if len(distances) == 0:
+        raise ValueError(
+            f"all of the {len(x)} points looked at are the same; widths need points that differ"
+        )
+    low, high = np.quantile(distances, [0.01, 0.99])
+    return float(low), float(high)
+
+
+def width_range(points: ArrayLike, *, max_points: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """The paper's first and last width: twice the 99 % and half the 1 % distance percentile."""
+    low, high = distance_range(points, max_points=max_points, seed=seed)
+    return 2 * high, low / 2
+
+
+def schedule(
+    first: float,
+    last: float,
+    *,
+    steps: int = 1000,
+    n_widths: int = 10,
+    annealing: Annealing = linear,
+) -> Schedule:
+    """Anneal from the first width to the last, read off at ``n_widths`` log-spaced widths.
+
+    Paper: reads off at equally spaced steps of a linear annealing, nine of ten of which lie where
+    the kernels are still wider than any local signal. Widths at equal ratios cover every scale
+    alike. The first width itself is not read off: there the amplitudes are still zero. Where a
+    linear annealing runs past several of the last widths in one step, the steps just before the
+    end stand in, so that the ``n_widths`` read-offs are always distinct.
+
+    >>> s = schedule(8.0, 0.5, steps=1000, n_widths=4)
+    >>> s.widths.round(2).tolist()
+    [4.0, 2.0, 1.0, 0.5]
+    """
+    if not 0 < last <= first < np.inf:
+        raise ValueError(f"widths must fall from first to last > 0, got {first} to {last}")
+    if not 1 <= n_widths <= steps:
+        raise ValueError(f"n_widths must be between 1 and steps={steps}, got {n_widths}")
+    sigma = annealing(first, last, steps)
+    targets = geometric(first, last, n_widths)
+    # The first step at or below each target; the tolerance keeps a rounded last width reachable.
+    passed = np.searchsorted(-sigma, -targets * (1 + 1e-9))
+    latest = np.arange(steps - n_widths, steps)
+    read_off = np.maximum.accumulate(np.minimum(passed, latest) - np.arange(n_widths))
+    return Schedule(sigma, read_off + np.arange(n_widths))
