@@ -1,5 +1,6 @@
 """Does this sample come from the same distribution as that reference, and if not, where?"""
 
+from sparker.batch import Fit, FitConfig, fit, fit_chunks, fit_many
 from sparker.ensemble import (
     Competition,
     Ensemble,
@@ -9,7 +10,6 @@ from sparker.ensemble import (
     log_ratio,
     softmax,
 )
-from sparker.fit import Fit, FitConfig, fit, fit_chunks, fit_many
 from sparker.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
 from sparker.sample import TwoSample, pad, pool, stack, two_sample
 from sparker.widths import (

@@ -12,6 +12,7 @@ by one they fuse into a single pass over the points. For the same reason points 
 feature by feature, (d, N): each feature is then a contiguous row.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import jax
@@ -65,6 +66,11 @@ def pull_back(
     stacked = jnp.stack(list(weights))  # (M, N)
     towards = jnp.matmul(stacked, features.T, precision=precision)
     return towards - mu * jnp.sum(stacked, -1, keepdims=True)
+
+
+def power_of_two_near(length: float) -> float:
+    """A unit of length to measure in: dividing by it is exact."""
+    return 2.0 ** round(math.log2(length))
 
 
 def rows(array: AnyArray) -> list[Array]:

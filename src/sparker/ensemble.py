@@ -15,7 +15,7 @@ from jax import Array
 from jax.typing import ArrayLike
 from scipy.special import expit
 
-from sparker.distances import squared_distances, squared_norms, sum_of
+from sparker.distances import power_of_two_near, squared_distances, squared_norms, sum_of
 from sparker.sample import AnyArray, as_points
 
 Kernels = Sequence[Array]
@@ -90,10 +90,12 @@ def components(
     x = as_points("points", points)
     if x.shape[1] != model.mu.shape[1]:
         raise ValueError(f"points have {x.shape[1]} features, the model has {model.mu.shape[1]}")
-    # Relative to one of the kernels, so that an offset of the features costs no digits.
+    # Relative to a kernel and in units of its width, so that neither an offset of the features nor
+    # their scale costs digits.
     origin = np.asarray(model.mu[0], x.dtype)
-    near = Ensemble(np.asarray(model.mu) - origin, model.a, model.sigma)
-    return np.asarray(_components(near, x - origin, competition))
+    unit = x.dtype.type(power_of_two_near(float(model.sigma)))
+    near = Ensemble((model.mu - origin) / unit, model.a, model.sigma / unit)
+    return np.asarray(_components(near, (x - origin) / unit, competition))
 
 
 @functools.partial(jax.jit, static_argnames="competition")

@@ -44,7 +44,7 @@ class Loss(NamedTuple):
 
 def _np_reference(f: Array) -> Array:
     below = jnp.minimum(f, MAX_LOG_RATIO)
-    return jnp.expm1(below) + jnp.exp(MAX_LOG_RATIO) * (f - below)
+    return jnp.expm1(below) + jnp.exp(MAX_LOG_RATIO) * jnp.maximum(f - MAX_LOG_RATIO, 0)
 
 
 def _np_reference_slope(f: Array) -> Array:

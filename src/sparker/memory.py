@@ -36,7 +36,7 @@ def toys_per_chunk(
 ) -> int:
     """The number of toys to train at once."""
     toy = toy_bytes(n_rows, n_features, n_kernels, n_widths, itemsize)
-    points = 2 * n_rows * n_features * itemsize  # as given, and as laid out for the products
+    points = points_bytes(n_rows, n_features, itemsize)
     fixed, each = (0, toy + points) if own_points else (points, toy)
     free = free_memory() if free_bytes is None else free_bytes
     room = (USABLE * free - fixed) / each
@@ -54,14 +54,19 @@ def toys_per_chunk(
 def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, itemsize: int) -> int:
     """What training one toy takes beside the points.
 
-    A few arrays of N for each kernel (distance, value, share, response), its differences in each
-    feature where these are taken, a few for the sample, and the models read off. What the compiler
-    really allocates stays below; a test holds it to that.
+    For each kernel four arrays of N (distance, value, share, response) and either its differences
+    in each feature or its product with the points; a few for the sample; and the models read off.
+    What the compiler really allocates stays below; a test holds it to that.
     """
-    differences = n_features if n_features <= MAX_DIRECT_FEATURES else 0
-    rows = ((4 + differences) * n_kernels + 10) * n_rows
+    for_distances = n_features if n_features <= MAX_DIRECT_FEATURES else 1
+    rows = ((4 + for_distances) * n_kernels + 10) * n_rows
     models = (2 * n_widths + 10) * n_kernels * (n_features + 1)
     return (rows + models) * itemsize
+
+
+def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:
+    """What the points take: as given, feature by feature, and squared for their norms."""
+    return 3 * n_rows * n_features * itemsize
 
 
 def free_memory() -> float:

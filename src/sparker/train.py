@@ -46,11 +46,12 @@ class State(NamedTuple):
 
 
 class ReadOffs(NamedTuple):
-    """The models at the m widths read off, and their test statistic."""
+    """The models at the m widths read off, their test statistic, and whether all is finite."""
 
     mu: Array  # (m, M, d)
     a: Array  # (m, M)
     t: Array  # (m,)
+    finite: Array  # ()
 
 
 def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
@@ -144,4 +145,6 @@ def train(
         k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
         return statistic(sum_of(parts(model.a, k, design.competition.share(k))), sample)
 
-    return ReadOffs(mu, a, jax.lax.map(evaluate, Ensemble(mu, a, sigma[read_off])))
+    t = jax.lax.map(evaluate, Ensemble(mu, a, sigma[read_off]))
+    finite = jnp.all(jnp.isfinite(mu)) & jnp.all(jnp.isfinite(a)) & jnp.all(jnp.isfinite(t))
+    return ReadOffs(mu, a, t, finite)

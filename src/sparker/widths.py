@@ -87,7 +87,8 @@ def schedule(
     the kernels are still wider than any local signal. Widths at equal ratios cover every scale
     alike. The first width itself is not read off: there the amplitudes are still zero. Where a
     linear annealing runs past several of the last widths in one step, the steps just before the
-    end stand in, so that the ``n_widths`` read-offs are always distinct.
+    end stand in, so that the ``n_widths`` read-offs are always distinct. A constant width is read
+    off at equal numbers of steps.
 
     >>> s = schedule(8.0, 0.5, steps=1000, n_widths=4)
     >>> s.widths.round(2).tolist()
@@ -98,9 +99,12 @@ def schedule(
     if not 1 <= n_widths <= steps:
         raise ValueError(f"n_widths must be between 1 and steps={steps}, got {n_widths}")
     sigma = annealing(first, last, steps)
-    targets = geometric(first, last, n_widths)
-    # The first step at or below each target; the tolerance keeps a rounded last width reachable.
-    passed = np.searchsorted(-sigma, -targets * (1 + 1e-9))
+    if first == last:
+        return Schedule(sigma, np.linspace(0, steps, n_widths + 1, dtype=int)[1:] - 1)
+    passed = np.searchsorted(-sigma, -geometric(first, last, n_widths))
     latest = np.arange(steps - n_widths, steps)
-    read_off = np.maximum.accumulate(np.minimum(passed, latest) - np.arange(n_widths))
-    return Schedule(sigma, read_off + np.arange(n_widths))
+    # Distinct: at the latest where enough steps remain for the rest, and after the one before.
+    order = np.arange(n_widths)
+    read_off = np.maximum.accumulate(np.minimum(passed, latest) - order) + order
+    read_off[-1] = steps - 1
+    return Schedule(sigma, read_off)

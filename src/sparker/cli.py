@@ -1,0 +1,32 @@
+"""The command line. Results go to stdout, everything said along the way to stderr."""
+
+from pathlib import Path
+
+import click
+
+
+@click.group()
+@click.version_option(package_name="sparker")
+def main() -> None:
+    """Does this sample come from the same distribution as that reference, and if not, where?"""
+
+
+@main.command()
+@click.option("--seed", default=7, show_default=True, help="Draws the toy and starts the fit.")
+@click.option(
+    "--output",
+    default="sparker-demo.png",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the picture goes.",
+)
+def demo(seed: int, output: Path) -> None:
+    """Hide a handful of events in 2,000 and let five kernels find them.
+
+    The paper's one-dimensional toy: an exponential with a bump of about five events at x = 9.
+
+    Example: sparker demo --seed 1
+    """
+    from sparker.demo import run  # here, so that only the demo waits for matplotlib
+
+    run(seed, output)

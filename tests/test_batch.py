@@ -1,0 +1,165 @@
+"""Batches: a toy is the same wherever it runs, and nothing compiles twice."""
+
+import numpy as np
+import pytest
+
+import sparker
+from sparker import batch
+
+CHUNK = 4
+N_TOYS = 10
+STEPS = 40
+FORMS = {"direct": 2, "product": 12}
+
+
+def make_pool(d: int, seed: int = 0, n: int = 200, n_toys: int = N_TOYS) -> sparker.TwoSample:
+    rng = np.random.default_rng(seed)
+    is_data = np.zeros((n_toys, n), bool)
+    for labels in is_data:
+        labels[rng.choice(n, 30, replace=False)] = True
+    return sparker.pool(rng.normal(size=(n, d)), is_data)
+
+
+def per_toy(pooled: sparker.TwoSample) -> sparker.TwoSample:
+    """The same toys, each with a copy of the points."""
+    return pooled._replace(points=np.stack([pooled.points] * len(pooled.data_weight)))
+
+
+def widths_of(samples: sparker.TwoSample) -> sparker.Schedule:
+    return sparker.schedule(*sparker.width_range(samples.points), steps=STEPS, n_widths=5)
+
+
+def assert_same_bits(one: sparker.Fit, other: sparker.Fit) -> None:
+    for a, b in zip((*one.models, one.t), (*other.models, other.t), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def only(result: sparker.Fit, toys: list[int]) -> sparker.Fit:
+    return sparker.Fit(
+        sparker.Ensemble(*(a[toys] for a in result.models)), result.t[toys], result.finite[toys]
+    )
+
+
+@pytest.mark.parametrize("d", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("form", [lambda s: s, per_toy], ids=["pool", "per toy"])
+@pytest.mark.parametrize("toys", [[7], [9, 0, 7, 3, 2], list(range(9, -1, -1))], ids=len)
+def test_a_toy_is_the_same_to_the_bit_whatever_its_place_and_company(d, form, toys):
+    pooled = make_pool(d)
+    samples, widths = form(pooled), widths_of(pooled)
+    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
+    part = sparker.fit_many(3, samples.toys(toys), widths, toys=toys, chunk=CHUNK)
+    assert_same_bits(part, only(whole, toys))
+
+
+@pytest.mark.parametrize("d", FORMS.values(), ids=FORMS)
+def test_chunk_sizes_and_forms_agree_up_to_rounding(d):
+    samples = make_pool(d)
+    widths = widths_of(samples)
+    settings = sparker.FitConfig(dtype=np.float64)
+    whole = sparker.fit_many(3, samples, widths, settings, chunk=CHUNK)
+    other = sparker.fit_many(3, samples, widths, settings, chunk=7)
+    copied = sparker.fit_many(3, per_toy(samples), widths, settings, chunk=CHUNK)
+    for result in (other, copied):
+        np.testing.assert_allclose(result.t, whole.t, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(result.models.mu, whole.models.mu, rtol=1e-8, atol=1e-8)
+
+
+def test_a_single_fit_is_toy_zero():
+    samples = make_pool(2)
+    widths = widths_of(samples)
+    first = sparker.TwoSample(samples.points, samples.reference_weight[0], samples.data_weight[0])
+    alone = sparker.fit(3, first, widths)
+    among = sparker.fit_many(3, samples, widths, chunk=2)
+    np.testing.assert_array_equal(alone.t, among.t[0])
+    np.testing.assert_array_equal(alone.at(-1).mu, among.models.mu[0, -1])
+    assert alone.at(-1).mu.shape == (5, 2)
+    assert alone.finite.shape == ()
+
+
+def test_toys_start_differently_and_the_seed_decides():
+    samples = make_pool(2, n_toys=1)
+    twins = sparker.TwoSample(samples.points, *(np.repeat(w, 2, 0) for w in samples[1:]))
+    widths = widths_of(samples)
+    one = sparker.fit_many(0, twins, widths, chunk=2)
+    again = sparker.fit_many(0, twins, widths, chunk=2)
+    other = sparker.fit_many(1, twins, widths, chunk=2)
+    assert_same_bits(one, again)
+    assert not np.array_equal(one.models.mu[0], one.models.mu[1])
+    assert not np.array_equal(one.models.mu[0], other.models.mu[0])
+
+
+def test_nothing_compiles_again_for_other_seeds_values_rates_or_a_short_last_chunk():
+    samples = make_pool(3)
+    widths = widths_of(samples)
+    sparker.fit_many(0, samples, widths, chunk=CHUNK)
+    before = batch._train_chunk._cache_size()
+    sparker.fit_many(1, samples, widths, chunk=CHUNK)
+    sparker.fit_many(0, make_pool(3, seed=5), widths_of(make_pool(3, seed=5)), chunk=CHUNK)
+    sparker.fit_many(0, samples.toys([0, 1, 2]), widths, chunk=CHUNK)
+    rates = sparker.FitConfig(clip=7.0, l2=0.1, location_rate=0.02, amplitude_rate=0.1)
+    sparker.fit_many(0, samples, widths, rates, chunk=CHUNK)
+    assert batch._train_chunk._cache_size() == before
+    sparker.fit_many(0, samples, widths, sparker.FitConfig(n_kernels=2), chunk=CHUNK)
+    assert batch._train_chunk._cache_size() == before + 1  # so the count above can fail
+
+
+def test_chunks_are_given_out_as_they_are_done_and_drawn_only_then():
+    samples = make_pool(2)
+    widths = widths_of(samples)
+    asked = []
+
+    def draw(toys):
+        asked.append(list(toys))
+        return samples.toys(toys)
+
+    chunks = sparker.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK)
+    numbers, first = next(chunks)
+    assert list(numbers) == [0, 1, 2, 3]
+    assert asked == [[0, 1, 2, 3]]
+    rest = list(chunks)
+    assert [len(n) for n, _ in rest] == [4, 2]
+    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
+    assert_same_bits(first, only(whole, [0, 1, 2, 3]))
+    assert_same_bits(rest[-1][1], only(whole, [8, 9]))
+
+
+def test_reading_off_every_step_leaves_the_fit_alone():
+    samples = make_pool(2)
+    widths = widths_of(samples)
+    usual = sparker.fit_many(3, samples, widths, chunk=CHUNK)
+    path = sparker.fit_many(3, samples, widths.every(1), chunk=CHUNK)
+    assert path.t.shape == (N_TOYS, STEPS)
+    np.testing.assert_allclose(
+        path.models.mu[:, widths.read_off], usual.models.mu, rtol=1e-4, atol=1e-4
+    )
+
+
+def test_wrong_batches_are_refused():
+    samples = make_pool(2)
+    widths = widths_of(samples)
+    single = sparker.two_sample([[0.0], [1.0]], [[0.5]])
+    with pytest.raises(ValueError, match="use fit_many"):
+        sparker.fit(0, samples, widths)
+    with pytest.raises(ValueError, match="or use fit"):
+        sparker.fit_many(0, single, widths)
+    with pytest.raises(ValueError, match="each once, got 2"):
+        sparker.fit_many(0, samples, widths, toys=[0, 1])
+    with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
+        sparker.fit_many(0, samples, widths, chunk=0)
+    with pytest.raises(ValueError, match="seed must be between"):
+        sparker.fit_many(-1, samples, widths)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_kernels": 0}, "n_kernels must be at least 1, got 0"),
+        ({"clip": 0.0}, "clip must be positive and finite, got 0.0"),
+        ({"l2": -1.0}, "l2 must be at least 0 and finite, got -1.0"),
+        ({"location_rate": np.inf}, "location_rate must be positive and finite, got inf"),
+        ({"dtype": np.float16}, "dtype must be float32 or float64, got float16"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        sparker.FitConfig(**settings)

@@ -1,0 +1,213 @@
+"""The hand-written gradients against automatic differentiation of the textbook definition."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference
+
+import sparker
+from sparker.distances import MAX_DIRECT_FEATURES, squared_norms
+from sparker.losses import statistic
+from sparker.train import Design, Features, gradient
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+LOSSES = ["neyman_pearson", "binary_cross_entropy", "mean_squared_error"]
+COMPETITIONS = ["softmax", "independent"]
+DIRECT, PRODUCT = MAX_DIRECT_FEATURES - 2, MAX_DIRECT_FEATURES + 1  # features of either form
+N_KERNELS, N_DATA, N_REFERENCE, N_PADDING = 4, 12, 25, 3
+
+gradient_jit = jax.jit(gradient, static_argnames="design")
+
+
+def draw(seed, d, largest_amplitude=3.0):
+    """Kernels and weighted points that overlap, so that no term of a gradient is negligible."""
+    rng = np.random.default_rng(seed)
+    n = N_DATA + N_REFERENCE + N_PADDING
+    points = rng.normal(size=(n, d)) + 5  # off the origin: a kernel's coordinates are not r_i
+    row = np.arange(n)
+    data_weight = np.where(row < N_DATA, 1.0, 0)
+    is_reference = (row >= N_DATA) & (row < N_DATA + N_REFERENCE)
+    reference_weight = np.where(is_reference, rng.uniform(0.1, 2, n), 0)
+    # The strongest kernel is close to a reference point, where exp(f) matters.
+    near = np.append(N_DATA, rng.choice(N_DATA, N_KERNELS - 1, replace=False))
+    mu = points[near] + 0.3 * rng.normal(size=(N_KERNELS, d))
+    a = largest_amplitude * np.append(1, rng.uniform(-1, 1, N_KERNELS - 1))
+    sigma = np.asarray(rng.uniform(0.3, 0.8) * np.sqrt(d))
+    return sparker.Ensemble(mu, a, sigma), sparker.TwoSample(points, reference_weight, data_weight)
+
+
+def packaged(model, sample, loss, competition):
+    x = jnp.asarray(sample.points).T
+    design = Design(
+        len(model.a),
+        getattr(sparker, loss),
+        getattr(sparker, competition),
+        jax.lax.Precision.HIGHEST,
+    )
+    return gradient_jit(model, sample, Features(x, squared_norms(x)), design=design)
+
+
+@functools.partial(jax.jit, static_argnames=("loss", "competition"))
+def by_autodiff(model, sample, *, loss, competition):
+    def total(mu, a):
+        at = reference.Model(mu, a, model.sigma)
+        f = reference.log_ratio(at, sample.points, getattr(reference, competition), jnp)
+        weights = (sample.reference_weight, sample.data_weight)
+        return reference.loss_of(getattr(reference, loss), f, *weights, jnp)
+
+    return jax.grad(total, argnums=(0, 1))(model.mu, model.a)
+
+
+def assert_same(actual, desired):
+    """To ten digits of the largest entry: smaller ones are sums of terms that cancel.
+
+    The absolute 1e-12 is for classifiers so sure of themselves that 1 - c is all rounding.
+    """
+    for one, other in zip(actual, desired, strict=True):
+        tolerance = 1e-10 * np.abs(other).max() + 1e-12
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=tolerance)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("competition", COMPETITIONS)
+@pytest.mark.parametrize("d", [DIRECT, PRODUCT])
+def test_gradient_is_that_of_the_textbook_definition(d, competition, loss):
+    for seed in range(5):
+        model, sample = draw(seed, d)
+        expected = by_autodiff(model, sample, loss=loss, competition=competition)
+        assert_same(packaged(model, sample, loss, competition), expected)
+        # The reference's own gradient, which whole fits are compared with, from the paper.
+        loss_terms, shares = getattr(reference, loss), getattr(reference, competition)
+        assert_same(reference.gradient(model, *sample, loss_terms, shares), expected)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("competition", COMPETITIONS)
+@pytest.mark.parametrize("d", [DIRECT, PRODUCT])
+def test_gradient_where_exp_goes_on_as_its_tangent(d, competition, loss):
+    for seed in range(5):
+        model, sample = draw(seed, d, largest_amplitude=80.0)
+        f = reference.log_ratio(model, sample.points, getattr(reference, competition))
+        past = (f > reference.MAX_LOG_RATIO) & (sample.reference_weight > 0)
+        assert past.any()
+        assert (f[sample.reference_weight > 0] < reference.MAX_LOG_RATIO).any()
+        expected = by_autodiff(model, sample, loss=loss, competition=competition)
+        assert_same(packaged(model, sample, loss, competition), expected)
+
+
+@pytest.mark.parametrize("d", [1, MAX_DIRECT_FEATURES])
+def test_gradient_in_the_other_direct_dimensions(d):
+    model, sample = draw(0, d)
+    expected = by_autodiff(model, sample, loss="neyman_pearson", competition="softmax")
+    assert_same(packaged(model, sample, "neyman_pearson", "softmax"), expected)
+
+
+def test_single_kernel_has_no_one_to_compete_with():
+    model, sample = draw(0, DIRECT)
+    alone = sparker.Ensemble(model.mu[:1], model.a[:1], model.sigma)
+    assert_same(
+        packaged(alone, sample, "neyman_pearson", "softmax"),
+        packaged(alone, sample, "neyman_pearson", "independent"),
+    )
+
+
+@pytest.mark.parametrize("d", [DIRECT, PRODUCT])
+def test_points_that_no_kernel_sees_pull_nothing(d):
+    """Autodiff of the SoftMax makes NaN here, which is why the gradient is written out."""
+    model, sample = draw(0, d)
+    is_far = np.arange(len(sample.points)) % 2 == 0
+    far = sample._replace(points=np.where(is_far[:, None], 1e3, sample.points))
+    without = sparker.TwoSample(
+        sample.points, *(np.where(is_far, 0, weight) for weight in sample[1:])
+    )
+    assert_same(
+        packaged(model, far, "neyman_pearson", "softmax"),
+        packaged(model, without, "neyman_pearson", "softmax"),
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_slopes_are_the_derivatives_and_the_papers_table(loss):
+    terms, table = getattr(sparker, loss), getattr(reference, loss)
+    f = np.linspace(-30, 30, 601) + 1e-3  # past MAX_LOG_RATIO, which no value hits exactly
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-9)
+    for term in ("reference", "data"):
+        slope = getattr(terms, f"{term}_slope")(jnp.asarray(f))
+        close(slope, getattr(table, f"{term}_slope")(f), atol=1e-14)
+        close(getattr(terms, term)(jnp.asarray(f)), getattr(table, term)(f), atol=1e-14)
+        # Autodiff adds and subtracts exp(MAX_LOG_RATIO) on the way, and loses its last digits.
+        lost = 1e-15 * np.exp(reference.MAX_LOG_RATIO)
+        close(slope, jax.vmap(jax.grad(getattr(terms, term)))(f), atol=lost)
+
+
+def test_neyman_pearson_goes_on_straight_and_without_a_step():
+    edge = reference.MAX_LOG_RATIO
+    below, at, above = sparker.neyman_pearson.reference(
+        jnp.asarray([edge - 1e-9, edge, edge + 1e-9])
+    )
+    np.testing.assert_allclose([above - at, at - below], 1e-9 * np.exp(edge), rtol=1e-4)
+    far = sparker.neyman_pearson.reference(jnp.asarray([1e4, 2e4, 3e4]))
+    np.testing.assert_allclose(np.diff(far), 1e4 * np.exp(edge))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_loss_and_its_slope_weigh_the_points(loss):
+    model, sample = draw(0, DIRECT)
+    f = reference.log_ratio(model, sample.points, reference.softmax)
+    terms = getattr(sparker, loss)
+    expected = reference.loss_of(getattr(reference, loss), f, *sample[1:])
+    np.testing.assert_allclose(terms(jnp.asarray(f), sample), expected, rtol=1e-12)
+    slope = terms.slope(jnp.asarray(f), sample)
+    np.testing.assert_allclose(slope, jax.grad(terms)(jnp.asarray(f), sample), atol=1e-6)
+    assert np.all(slope[-N_PADDING:] == 0)
+
+
+def test_statistic_is_minus_twice_the_neyman_pearson_loss():
+    model, sample = draw(0, DIRECT)
+    f = reference.log_ratio(model, sample.points, reference.softmax)
+    expected = reference.statistic(model, *sample, reference.softmax)
+    np.testing.assert_allclose(statistic(jnp.asarray(f), sample), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("competition", COMPETITIONS)
+@pytest.mark.parametrize("d", [DIRECT, PRODUCT])
+def test_evaluations_of_a_model(d, competition):
+    model, (points, *_) = draw(0, d)
+    how, textbook = getattr(sparker, competition), getattr(reference, competition)
+    parts = sparker.components(model, points, how)
+    f = sparker.log_ratio(model, points, how)
+    np.testing.assert_allclose(parts, reference.components(model, points, textbook), rtol=1e-11)
+    np.testing.assert_allclose(f, parts.sum(-1), rtol=1e-14)
+    np.testing.assert_allclose(f, reference.log_ratio(model, points, textbook), rtol=1e-10)
+    score = sparker.anomaly_score(model, points, how)
+    np.testing.assert_allclose(score, reference.anomaly_score(model, points, textbook), rtol=1e-10)
+    np.testing.assert_array_equal(score > 0.5, f > 0)
+
+
+def test_shares_are_the_softmax_of_negative_squared_distances():
+    model, (points, *_) = draw(0, DIRECT)
+    log_k = jnp.asarray(reference.log_kernels(model, points))  # (N, M)
+    shares = jnp.stack(sparker.softmax.share(list(jnp.exp(log_k).T)), -1)
+    np.testing.assert_allclose(shares, jax.nn.softmax(log_k), rtol=1e-12)
+    assert np.all(np.stack(sparker.independent.share(list(log_k.T))) == 1)
+
+
+@pytest.mark.parametrize("competition", COMPETITIONS)
+def test_the_order_of_the_kernels_does_not_matter(competition):
+    model, sample = draw(0, PRODUCT)
+    order = np.array([2, 0, 3, 1])
+    shuffled = sparker.Ensemble(model.mu[order], model.a[order], model.sigma)
+    d_mu, d_a = packaged(model, sample, "neyman_pearson", competition)
+    assert_same(
+        packaged(shuffled, sample, "neyman_pearson", competition), (d_mu[order], d_a[order])
+    )
+    how = getattr(sparker, competition)
+    np.testing.assert_allclose(
+        sparker.components(shuffled, sample.points, how),
+        sparker.components(model, sample.points, how)[:, order],
+        rtol=1e-11,
+    )

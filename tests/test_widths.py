@@ -1,0 +1,82 @@
+"""Widths: the paper's range, the two annealings, and where the test is read off."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+
+import sparker
+
+
+def test_the_range_is_the_papers():
+    points = np.random.default_rng(0).normal(size=(300, 3))
+    low, high = np.quantile(pdist(points), [0.01, 0.99])
+    assert sparker.distance_range(points) == pytest.approx((low, high))
+    assert sparker.width_range(points) == pytest.approx((2 * high, low / 2))
+
+
+def test_a_subset_is_enough_and_reproducible():
+    points = np.random.default_rng(0).normal(size=(5000, 2))
+    whole = sparker.width_range(points, max_points=5000)
+    assert sparker.width_range(points) == pytest.approx(whole, rel=0.1)
+    assert sparker.width_range(points) == sparker.width_range(points)
+    assert sparker.width_range(points, seed=1) != sparker.width_range(points)
+
+
+def test_the_range_does_not_care_for_an_offset_or_repeated_points():
+    points = np.random.default_rng(0).normal(size=(200, 2))
+    expected = sparker.width_range(points)
+    assert sparker.width_range(points + 1e7) == pytest.approx(expected, rel=1e-6)
+    repeated = sparker.width_range(np.repeat(points, 5, axis=0))
+    assert repeated == pytest.approx(expected, rel=0.05)
+
+
+def test_points_that_are_all_the_same_have_no_widths():
+    with pytest.raises(ValueError, match="points that differ"):
+        sparker.width_range(np.ones((10, 2)))
+
+
+def test_annealing_falls_to_the_last_width():
+    line = sparker.linear(9.0, 1.0, 8)
+    np.testing.assert_allclose(line, [8, 7, 6, 5, 4, 3, 2, 1])
+    curve = sparker.geometric(16.0, 1.0, 4)
+    np.testing.assert_allclose(curve, [8, 4, 2, 1])
+
+
+@pytest.mark.parametrize("annealing", [sparker.linear, sparker.geometric])
+@pytest.mark.parametrize("steps", [10, 12, 100, 1000])
+@pytest.mark.parametrize("ratio", [1.0, 2.0, 50.0, 1e4])
+def test_read_offs_are_distinct_and_end_at_the_last_width(annealing, steps, ratio):
+    plan = sparker.schedule(ratio, 1.0, steps=steps, n_widths=10, annealing=annealing)
+    assert len(plan.read_off) == 10
+    assert np.all(np.diff(plan.read_off) > 0)
+    assert plan.read_off[0] >= 0
+    assert plan.read_off[-1] == steps - 1
+    assert plan.widths[-1] == pytest.approx(1.0)
+
+
+def test_read_off_widths_are_log_spaced_where_the_steps_allow():
+    plan = sparker.schedule(10.0, 0.1, steps=20_000, n_widths=6)
+    np.testing.assert_allclose(np.diff(np.log(plan.widths)), np.log(0.01) / 6, rtol=0.01)
+    coarse = sparker.schedule(10.0, 0.001, steps=100, n_widths=6)
+    np.testing.assert_array_equal(coarse.read_off[-3:], [97, 98, 99])
+
+
+def test_a_trajectory_ends_where_the_fit_does():
+    plan = sparker.schedule(10.0, 0.1, steps=100)
+    np.testing.assert_array_equal(plan.every(1).read_off, np.arange(100))
+    np.testing.assert_array_equal(plan.every(30).read_off, [9, 39, 69, 99])
+    with pytest.raises(ValueError, match="n_steps must be at least 1, got 0"):
+        plan.every(0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"first": 1.0, "last": 2.0}, "widths must fall from first to last > 0, got 1.0 to 2.0"),
+        ({"first": 1.0, "last": 0.0}, "widths must fall"),
+        ({"first": 2.0, "last": 1.0, "steps": 5}, "n_widths must be between 1 and steps=5, got 10"),
+    ],
+)
+def test_impossible_schedules_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sparker.schedule(**arguments)
