@@ -40,7 +40,7 @@ def test_the_plan_covers_what_the_compiler_allocates(n_rows, d, n_kernels, own, 
     assert planned <= 3 * allocated  # a plan that is far too careful would waste the machine
 
 
-@pytest.mark.parametrize("gib", [3, 6, 16, 100])
+@pytest.mark.parametrize("gib", [3, 16, 100])
 @pytest.mark.parametrize("own_points", [False, True])
 def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
     try:
@@ -51,7 +51,7 @@ def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
         return
     toy = memory.toy_bytes(*CIFAR.values())
     points = memory.points_bytes(110_000, 1000, 4)
-    total = size * (toy + points) if own_points else size * toy + points
+    total = size * (toy + 2 * points) if own_points else size * toy + points
     assert total <= gib * GIB
 
 

@@ -46,6 +46,21 @@ def test_the_demo_finds_the_planted_events(tmp_path):
     assert "planted" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--output", "/no/such/folder/x.png"], "there is no folder /no/such/folder; make it"),
+        (["--output", "/dev/full"], "could not be written to /dev/full: No space left on device"),
+        (["--seed", "-1"], "-1 is not in the range"),
+    ],
+)
+def test_the_demo_says_what_is_wrong_in_a_line(arguments, message):
+    result = CliRunner().invoke(main, ["demo", *arguments])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
 def test_ci_runs_the_readme_test_command():
     readme = (ROOT / "README.md").read_text()
     commands = [line for line in readme.splitlines() if line.startswith("python3 -m venv")]

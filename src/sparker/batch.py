@@ -194,14 +194,15 @@ class _Placed(NamedTuple):
 
 def _place(batch: TwoSample, chunk: int, schedule: Schedule, config: FitConfig) -> _Placed:
     points = np.asarray(batch.points)
+    own = points.ndim == 3
+    counts: AnyArray | bool = True
+    if own:
+        counts = (batch.reference_weight + batch.data_weight > 0)[..., None]  # not the padding
+    origin = points.mean(-2, dtype=np.float64, keepdims=own, where=counts).astype(points.dtype)
     unit = power_of_two_near(schedule.sigma[0])
-    if points.ndim == 2:
-        origin = points.mean(0, dtype=np.float64).astype(points.dtype)
-        return _Placed(jnp.asarray((points - origin) / unit, config.dtype), origin, unit)
-    counts = (batch.reference_weight + batch.data_weight > 0)[..., None]  # not the padding
-    origin = points.mean(1, dtype=np.float64, keepdims=True, where=counts).astype(points.dtype)
-    near = _lengthen((points - origin) / unit, chunk)
-    return _Placed(jnp.asarray(near, config.dtype), origin, unit)
+    near = points - origin
+    near /= points.dtype.type(unit)
+    return _Placed(jnp.asarray(_lengthen(near, chunk) if own else near, config.dtype), origin, unit)
 
 
 def _fit_chunk(

@@ -5,6 +5,12 @@ from pathlib import Path
 import click
 
 
+class BadInput(click.ClickException):
+    """Something the user can put right: one plain line, exit code 2."""
+
+    exit_code = 2
+
+
 @click.group()
 @click.version_option(package_name="sparker")
 def main() -> None:
@@ -12,7 +18,13 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--seed", default=7, show_default=True, help="Draws the toy and starts the fit.")
+@click.option(
+    "--seed",
+    default=7,
+    show_default=True,
+    type=click.IntRange(0, 2**32 - 1),
+    help="Draws the toy and starts the fit.",
+)
 @click.option(
     "--output",
     default="sparker-demo.png",
@@ -29,4 +41,9 @@ def demo(seed: int, output: Path) -> None:
     """
     from sparker.demo import run  # here, so that only the demo waits for matplotlib
 
-    run(seed, output)
+    if not output.parent.is_dir():
+        raise BadInput(f"there is no folder {output.parent}; make it, or choose another --output")
+    try:
+        run(seed, output)
+    except OSError as error:
+        raise BadInput(f"the picture could not be written to {output}: {error.strerror}") from error

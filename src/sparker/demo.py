@@ -35,7 +35,7 @@ def run(seed: int, output: Path) -> None:
 
 
 def kernel_table(path: Fit, best: int, data: np.ndarray) -> Table:
-    """Where each kernel ended, the one with the most evidence first."""
+    """Where each kernel ended, the strongest first."""
     model = path.at(best)
     f = components(model, data)
     table = Table(title=f"Largest t = {path.t[best]:.1f}, at width {model.sigma:.2f}")
@@ -56,11 +56,11 @@ def draw(path: Fit, best: int, reference: np.ndarray, data: np.ndarray, output: 
     top.legend()
     top.set_title("A few events too many near x = 9: five kernels go and find them")
     ends = path.at(best).mu
-    x = np.linspace(min(0, ends.min()), max(reference.max(), ends.max()) + 1, 2000)
+    x = np.linspace(min(0, ends.min()) - 1, max(reference.max(), ends.max()) + 1, 2000)
     plots.log_ratio_1d(middle, path.at(best), x)
     plots.trajectories(bottom, path)
     bottom.axhline(float(path.at(best).sigma), color="grey", lw=0.5)
     bottom.legend(fontsize="small", loc="lower right")
     bottom.set_xlabel("x")
-    figure.savefig(output, dpi=130)
+    figure.savefig(output, dpi=130, format="png")  # whatever the name
     plt.close(figure)

@@ -37,7 +37,8 @@ def toys_per_chunk(
     """The number of toys to train at once."""
     toy = toy_bytes(n_rows, n_features, n_kernels, n_widths, itemsize)
     points = points_bytes(n_rows, n_features, itemsize)
-    fixed, each = (0, toy + points) if own_points else (points, toy)
+    # Points of a toy's own also take room where they are drawn and centred.
+    fixed, each = (0, toy + 2 * points) if own_points else (points, toy)
     free = free_memory() if free_bytes is None else free_bytes
     room = (USABLE * free - fixed) / each
     if room < FEWEST_TOYS:
