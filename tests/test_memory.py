@@ -40,14 +40,14 @@ def test_the_plan_covers_what_the_compiler_allocates(n_rows, d, n_kernels, own, 
     assert planned <= 3 * allocated  # a plan that is far too careful would waste the machine
 
 
-@pytest.mark.parametrize("gib", [3, 16, 100])
+@pytest.mark.parametrize("gib", [4, 24, 100])
 @pytest.mark.parametrize("own_points", [False, True])
 def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
     try:
         size = memory.toys_per_chunk(300, **CIFAR, own_points=own_points, free_bytes=gib * GIB)
     except MemoryError:
-        assert own_points, "a shared pool of this size fits into 3 GiB"
-        assert gib <= 3
+        assert own_points, "a shared pool of this size fits into 4 GiB"
+        assert gib <= 4
         return
     toy = memory.toy_bytes(*CIFAR.values())
     points = memory.points_bytes(110_000, 1000, 4)
@@ -56,7 +56,7 @@ def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
 
 
 def test_too_little_memory_is_said_in_numbers():
-    with pytest.raises(MemoryError, match=r"110000 rows .* need about 2\.\d GiB, 1\.0 GiB are"):
+    with pytest.raises(MemoryError, match=r"110000 rows .* need about \d\.\d GiB, 1\.0 GiB are"):
         memory.toys_per_chunk(300, **CIFAR, own_points=False, free_bytes=GIB)
 
 

@@ -188,17 +188,17 @@ class _Placed(NamedTuple):
     """
 
     points: Array  # (N, d), or (B, N, d) per toy
-    origin: np.ndarray  # (d,), or (B, 1, d) per toy
+    origin: np.ndarray  # (1, d), or (B, 1, d) per toy
     unit: float
 
 
 def _place(batch: TwoSample, chunk: int, schedule: Schedule, config: FitConfig) -> _Placed:
     points = np.asarray(batch.points)
     own = points.ndim == 3
-    counts: AnyArray | bool = True
-    if own:
-        counts = (batch.reference_weight + batch.data_weight > 0)[..., None]  # not the padding
-    origin = points.mean(-2, dtype=np.float64, keepdims=own, where=counts).astype(points.dtype)
+    counts = np.asarray(True)
+    if own:  # all but the padding
+        counts = np.asarray(batch.reference_weight + batch.data_weight > 0)[..., None]
+    origin = points.mean(-2, np.float64, keepdims=True, where=counts).astype(points.dtype)
     unit = power_of_two_near(schedule.sigma[0])
     near = points - origin
     near /= points.dtype.type(unit)
@@ -230,7 +230,7 @@ def _fit_chunk(
             design=config.design,
         ),
     )
-    origin = placed.origin if placed.origin.ndim == 1 else placed.origin[:, None]
+    origin = np.expand_dims(placed.origin, -3)
     sigma = np.broadcast_to(schedule.widths.astype(origin.dtype), t.shape)
     return Fit(Ensemble(mu * origin.dtype.type(placed.unit) + origin, a, sigma), t, finite)
 

@@ -66,8 +66,8 @@ def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, items
 
 
 def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:
-    """What the points take: as given, feature by feature, and squared for their norms."""
-    return 3 * n_rows * n_features * itemsize
+    """What the points take: as given, feature by feature, and while their norms are summed."""
+    return 4 * n_rows * n_features * itemsize
 
 
 def free_memory() -> float:
