@@ -3,7 +3,8 @@
 The cost of a step is what 1,000 steps take longer than 200, so that, as in the paper's fits of
 100,000 steps, what a fit costs once does not count; the whole default fit of all toys through
 ``fit_many``, transfers and read-offs included, stands beside it, and so does the first call with
-its compilation. Meant for a GPU, where DEFAULT precision is TF32 and HIGHEST full float32.
+its compilation. Meant for a GPU, where DEFAULT precision is TF32 and HIGHEST full float32. (The
+device's own matrix precision in training; the statistic is evaluated in double either way.)
 """
 
 import time

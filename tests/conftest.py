@@ -3,6 +3,9 @@
 import jax
 import pytest
 
+# The tests' expectations (chunk sizes, bits) are a CPU's, also on a machine with a GPU.
+jax.config.update("jax_platforms", "cpu")
+
 
 @pytest.fixture
 def float64():

@@ -1,5 +1,8 @@
 """Batches: a toy is the same wherever it runs, and nothing compiles twice."""
 
+import functools
+import pickle
+
 import numpy as np
 import pytest
 
@@ -134,6 +137,127 @@ def test_reading_off_every_step_leaves_the_fit_alone():
     )
 
 
+def test_points_of_their_own_may_share_a_buffer():
+    samples = per_toy(make_pool(2))
+    samples = samples._replace(points=samples.points + np.arange(N_TOYS)[:, None, None])
+    widths = sparker.schedule(10.0, 0.1, steps=STEPS, n_widths=5)
+    buffer = np.empty_like(samples.points[:CHUNK])
+
+    def draw(toys):
+        chosen = samples.toys(toys)
+        buffer[: len(toys)] = chosen.points
+        return chosen._replace(points=buffer[: len(toys)] if len(toys) < CHUNK else buffer)
+
+    chunks = list(sparker.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK))
+    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
+    np.testing.assert_array_equal(np.concatenate([done.t for _, done in chunks]), whole.t)
+
+
+@pytest.mark.parametrize("d", FORMS.values(), ids=FORMS)
+def test_padding_changes_nothing_even_far_from_zero(d):
+    rng = np.random.default_rng(0)
+    sample = sparker.two_sample(1e6 + rng.normal(size=(170, d)), 1e6 + rng.normal(size=(30, d)))
+    widths = widths_of(sample)
+    settings = sparker.FitConfig(dtype=np.float64)
+    plain = sparker.fit(3, sample, widths, settings)
+    padded = sparker.fit(3, sparker.pad(sample, 300), widths, settings)
+    np.testing.assert_allclose(padded.t, plain.t, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("d", [4, 12])
+def test_the_statistic_is_exact_for_a_kernel_far_out_in_heavy_tails(d):
+    rng = np.random.default_rng(2)
+    points = rng.standard_cauchy(size=(600, d)) * 10
+    sample = sparker.pool(points, np.arange(600) < 100)
+    result = sparker.fit(0, sample, sparker.schedule(*sparker.width_range(points), steps=300))
+    for width, t in enumerate(result.t):
+        f = sparker.log_ratio(result.at(width), points)
+        assert f.dtype == np.float64
+        exact = 2 * (sample.data_weight @ f - sample.reference_weight @ np.expm1(f))
+        assert t == pytest.approx(exact, rel=1e-4, abs=1e-4)
+
+
+def test_settings_travel_to_other_processes():
+    settings = sparker.FitConfig(
+        loss=sparker.binary_cross_entropy, competition=sparker.independent, dtype=np.float64
+    )
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    assert hash(pickle.loads(pickle.dumps(settings)).design) == hash(settings.design)
+
+
+def test_training_keeps_to_its_precision_and_the_statistic_is_double():
+    samples = make_pool(2)
+    single = samples._replace(points=samples.points.astype(np.float32))
+    result = sparker.fit_many(0, single, widths_of(samples), chunk=CHUNK)
+    assert result.models.mu.dtype == result.models.a.dtype == np.float32
+    assert result.t.dtype == np.float64
+    double = sparker.fit_many(
+        0, single, widths_of(samples), sparker.FitConfig(dtype=np.float64), chunk=CHUNK
+    )
+    assert {array.dtype for array in double.models} == {np.dtype(np.float64)}
+
+
+def test_a_batch_of_fits_is_taken_apart_toy_by_toy():
+    samples = make_pool(2)
+    many = sparker.fit_many(0, samples, widths_of(samples), chunk=CHUNK)
+    np.testing.assert_array_equal(many.toy(3).at(1).mu, many.models.mu[3, 1])
+    with pytest.raises(ValueError, match=r"this holds 10 fits; choose one first, with \.toy"):
+        many.at(0)
+    with pytest.raises(ValueError, match="this is a single fit already"):
+        many.toy(3).toy(0)
+
+
+def growing(samples: sparker.TwoSample, toys: list[int]) -> sparker.TwoSample:
+    rows = slice(190 + toys[0])
+    return sparker.TwoSample(samples.points[rows], *(w[list(toys), rows] for w in samples[1:]))
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda s, toys: s.toys(toys[:1]), "asked for a batch of 4 toys and gave 1"),
+        (lambda s, toys: s.toys(range(9)), "asked for a batch of 4 toys and gave 9"),
+        (
+            lambda s, toys: s.toys([0])._replace(data_weight=s.data_weight[0]),
+            "gave a single sample",
+        ),
+        (growing, r"gave toys of shape \(194, 2\) after \(190, 2\); pad all"),
+    ],
+    ids=["too few", "too many", "single", "growing"],
+)
+def test_what_is_drawn_is_checked(draw, message):
+    samples = make_pool(2)
+    chunks = sparker.fit_chunks(
+        0, functools.partial(draw, samples), range(8), widths_of(samples), chunk=CHUNK
+    )
+    with pytest.raises(ValueError, match=message):
+        list(chunks)
+
+
+@pytest.mark.parametrize("toys", [[0, -1], [0.5], [2**32]])
+def test_toys_are_counted_in_whole_numbers(toys):
+    samples = make_pool(2)
+    with pytest.raises(ValueError, match="toys must be whole numbers between 0 and"):
+        sparker.fit_chunks(0, samples.toys, toys, widths_of(samples))
+
+
+@pytest.mark.parametrize(
+    ("sigma", "read_off", "message"),
+    [
+        ([1.0, 2.0], [1], "never grow"),
+        ([1.0, 0.0], [1], "positive widths"),
+        ([2.0, 1.0], [0], "end with the last, 1, got"),
+        ([2.0, 1.0], [1, 1], "rising step indices"),
+        ([2.0, 1.0], [-1, 1], "rising step indices"),
+    ],
+)
+def test_impossible_schedules_made_by_hand_are_refused(sigma, read_off, message):
+    samples = make_pool(2)
+    plan = sparker.Schedule(np.array(sigma), np.array(read_off))
+    with pytest.raises(ValueError, match=message):
+        sparker.fit_many(0, samples, plan)
+
+
 def test_wrong_batches_are_refused():
     samples = make_pool(2)
     widths = widths_of(samples)
@@ -147,7 +271,11 @@ def test_wrong_batches_are_refused():
     with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
         sparker.fit_many(0, samples, widths, chunk=0)
     with pytest.raises(ValueError, match="seed must be between"):
-        sparker.fit_many(-1, samples, widths)
+        sparker.fit_chunks(-1, samples.toys, [0], widths)  # at once, not when it is iterated
+    with pytest.raises(ValueError, match="at least one toy"):
+        sparker.fit_many(0, samples.toys(np.arange(0)), widths)
+    with pytest.raises(ValueError, match="only a batch has toys"):
+        single.toys([0])
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,21 @@ def test_stacking_pads_with_weightless_rows():
         DATA.astype(np.float16),
         np.asfortranarray(DATA),
         np.ma.masked_array(DATA),
+        pd.DataFrame(DATA).astype("Float64"),
+        pd.DataFrame(DATA).astype(object),
     ],
-    ids=["list", "jax", "bfloat16", "pandas", "polars", "half", "fortran", "masked, none"],
+    ids=[
+        "list",
+        "jax",
+        "bf16",
+        "pandas",
+        "polars",
+        "half",
+        "fortran",
+        "masked",
+        "Float64",
+        "object",
+    ],
 )
 def test_anything_that_is_an_array_goes(given):
     sample = sparker.two_sample(REFERENCE, given)
@@ -76,7 +89,12 @@ WITH_NAN = np.array([[0.0, 1.0], [2.0, np.nan], [np.inf, 3.0]])
     [
         (REFERENCE, DATA[:, :1], {}, "data has 1 features, reference has 2"),
         (REFERENCE, DATA[:0], {}, r"data is empty, shape \(0, 2\)"),
-        (REFERENCE[0], DATA, {}, r"reference must be 2-D .* got shape \(2,\); .* x\[:, None\]"),
+        (
+            REFERENCE[0],
+            DATA,
+            {},
+            r"reference must be 2-D .* got shape \(2,\); .* np.asarray\(x\)\[:, None\]",
+        ),
         (
             REFERENCE,
             WITH_NAN,
@@ -86,6 +104,14 @@ WITH_NAN = np.array([[0.0, 1.0], [2.0, np.nan], [np.inf, 3.0]])
         (np.array([["a", "b"]]), DATA, {}, "reference must be numeric, got dtype <U1"),
         (np.array([[1, "b"]], object), DATA, {}, "reference must be numeric, got dtype object"),
         (REFERENCE * 1j, DATA, {}, "reference must be numeric, got dtype complex128"),
+        (
+            pd.DataFrame(REFERENCE, columns=["a", "b"]),
+            pd.DataFrame(DATA, columns=["b", "a"]),
+            {},
+            r"data has the columns \['b', 'a'\], reference has \['a', 'b'\]",
+        ),
+        (REFERENCE, np.ma.masked_equal(DATA, 0.5), {}, "data has masked values"),
+        (REFERENCE, np.array([["1", "2"]], object), {}, "data must be numeric, got dtype object"),
         (REFERENCE, DATA, {"expected": 0}, "expected must be a positive number .* got 0"),
         (REFERENCE, DATA, {"expected": np.nan}, "expected must be a positive number .* got nan"),
         (REFERENCE, DATA, {"reference_weights": [1, 2]}, r"must have shape \(4,\), one a row"),
@@ -104,13 +130,14 @@ def test_bad_input_is_named(reference, data, settings, message):
         ([[1, 0, 0, 0], [0, 0, 0, 0]], {}, "no data rows in toy 1"),
         ([[1, 0, 0, 0], [1, 1, 1, 1]], {}, "reference weights sum to zero in toy 1"),
         ([1, 1, 1, 1], {}, "reference weights sum to zero; a test"),
+        ([1, -1, -1, -1], {}, "is_data must be True or 1 for data"),
         ([1, 0, 0], {}, r"is_data must have shape \(4,\) or \(toys, 4\), got \(3,\)"),
         ([[1, 0, 0, 0]], {"expected": [1, 2]}, "or one for each toy"),
     ],
 )
 def test_bad_pools_are_named(is_data, settings, message):
     with pytest.raises(ValueError, match=message):
-        sparker.pool(REFERENCE, np.array(is_data, bool), **settings)
+        sparker.pool(REFERENCE, np.array(is_data), **settings)
 
 
 def test_bad_stacks_are_named():

@@ -61,6 +61,10 @@ def test_read_off_widths_are_log_spaced_where_the_steps_allow():
     np.testing.assert_array_equal(coarse.read_off[-3:], [97, 98, 99])
 
 
+def test_a_wide_range_ends_exactly_at_the_last_width():
+    assert sparker.schedule(1e17, 1.0).widths[-1] == 1.0
+
+
 def test_a_trajectory_ends_where_the_fit_does():
     plan = sparker.schedule(10.0, 0.1, steps=100)
     np.testing.assert_array_equal(plan.every(1).read_off, np.arange(100))
@@ -74,7 +78,11 @@ def test_a_trajectory_ends_where_the_fit_does():
     [
         ({"first": 1.0, "last": 2.0}, "widths must fall from first to last > 0, got 1.0 to 2.0"),
         ({"first": 1.0, "last": 0.0}, "widths must fall"),
-        ({"first": 2.0, "last": 1.0, "steps": 5}, "n_widths must be between 1 and steps=5, got 10"),
+        ({"first": 2.0, "last": 1.0, "steps": 10.5}, "must be whole numbers"),
+        (
+            {"first": 2.0, "last": 1.0, "steps": 5},
+            "1 <= n_widths <= steps, got n_widths 10 and steps 5",
+        ),
     ],
 )
 def test_impossible_schedules_are_named(arguments, message):

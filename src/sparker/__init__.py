@@ -1,5 +1,7 @@
 """Does this sample come from the same distribution as that reference, and if not, where?"""
 
+from importlib.metadata import version
+
 from sparker.batch import Fit, FitConfig, fit, fit_chunks, fit_many
 from sparker.ensemble import (
     Competition,
@@ -11,7 +13,7 @@ from sparker.ensemble import (
     softmax,
 )
 from sparker.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
-from sparker.sample import TwoSample, pad, pool, stack, two_sample
+from sparker.sample import TwoSample, as_points, pad, pool, stack, two_sample
 from sparker.widths import (
     Schedule,
     distance_range,
@@ -20,6 +22,8 @@ from sparker.widths import (
     schedule,
     width_range,
 )
+
+__version__ = version("sparker")
 
 __all__ = [
     "Competition",
@@ -30,6 +34,7 @@ __all__ = [
     "Schedule",
     "TwoSample",
     "anomaly_score",
+    "as_points",
     "binary_cross_entropy",
     "components",
     "distance_range",

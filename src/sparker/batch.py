@@ -19,7 +19,7 @@ from sparker.losses import Loss, neyman_pearson
 from sparker.memory import toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
 from sparker.train import Design, Rates, ReadOffs, train
-from sparker.widths import Schedule
+from sparker.widths import Schedule, check_schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class FitConfig:
     dtype: type[np.floating] = np.float32
     precision: jax.lax.Precision = jax.lax.Precision.DEFAULT
     """Of the matrix products in training, which many features need: the device's fastest (TF32 on
-    NVIDIA GPUs) unless told otherwise. The statistic is always evaluated in full."""
+    NVIDIA GPUs) unless told otherwise. The statistic is always evaluated in double precision."""
 
     def __post_init__(self) -> None:
         if self.n_kernels < 1:
@@ -74,12 +74,21 @@ class Fit(NamedTuple):
     """What a fit leaves behind; a batch of fits has one more axis in front."""
 
     models: Ensemble  # mu (m, M, d), a (m, M), sigma (m,): the ensemble at each width read off
-    t: np.ndarray  # (m,) its test statistic
+    t: np.ndarray  # (m,) its test statistic, in double precision
     finite: np.ndarray  # () whether all of the above is
 
     def at(self, width: int) -> Ensemble:
         """The ensemble of a single fit at one of its widths, counted from the widest."""
+        if self.t.ndim != 1:
+            raise ValueError(f"this holds {len(self.t)} fits; choose one first, with .toy(i)")
         return Ensemble(*(array[width] for array in self.models))
+
+    def toy(self, position: int) -> "Fit":
+        """One fit of a batch."""
+        if self.t.ndim != 2:
+            raise ValueError("this is a single fit already")
+        models = Ensemble(*(array[position] for array in self.models))
+        return Fit(models, self.t[position], self.finite[position])
 
 
 def fit(
@@ -105,8 +114,7 @@ def fit(
     if sample.is_batch:
         raise ValueError("sample holds a batch of toys; use fit_many")
     batch = TwoSample(sample.points, sample.reference_weight[None], sample.data_weight[None])
-    many = fit_many(seed, batch, schedule, config)
-    return Fit(Ensemble(*(array[0] for array in many.models)), many.t[0], many.finite[0])
+    return fit_many(seed, batch, schedule, config).toy(0)
 
 
 def fit_many(
@@ -129,6 +137,8 @@ def fit_many(
         raise ValueError("samples must be a batch of toys, see pool and stack; or use fit")
     n_toys = len(samples.data_weight)
     numbers = range(n_toys) if toys is None else list(toys)
+    if n_toys == 0:
+        raise ValueError("samples is an empty batch; fit_many needs at least one toy")
     if len(numbers) != n_toys or len(set(numbers)) != n_toys:
         raise ValueError(
             f"toys must number the {n_toys} toys of the batch, each once, got {len(numbers)}"
@@ -157,32 +167,62 @@ def fit_chunks(
 ) -> Iterator[tuple[Sequence[int], Fit]]:
     """Fit toys that are drawn as they are needed, and give out each chunk when it is done.
 
-    ``draw(numbers)`` makes the batch of these toys, with the same number of rows each time. Only
-    one chunk is in memory at a time; a pool's points go to the device once.
+    ``draw(numbers)`` makes the batch of these toys. It must depend on the numbers alone and always
+    give the same number of rows: ``pad`` toys of fluctuating size to a common one. Only one chunk
+    is in memory at a time. A pool's points are taken to be the same for all chunks and go to the
+    device once, as long as ``draw`` hands out the very same array (see ``as_points``).
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be between 0 and 2**32 - 1, got {seed}")
+    if any(int(number) != number or not 0 <= number < 2**32 for number in toys):
+        raise ValueError("toys must be whole numbers between 0 and 2**32 - 1")
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk must be at least 1, got {chunk}")
+    check_schedule(schedule)
+    return _fit_chunks(seed, draw, toys, schedule, config, chunk)
+
+
+def _fit_chunks(
+    seed: int,
+    draw: Callable[[Sequence[int]], TwoSample],
+    toys: Sequence[int],
+    schedule: Schedule,
+    config: FitConfig,
+    chunk: int | None,
+) -> Iterator[tuple[Sequence[int], Fit]]:
     if not len(toys):
         return
     if chunk is None:
         chunk = _chunk_size(draw(toys[:1]), len(toys), schedule, config)
-    if chunk < 1:
-        raise ValueError(f"chunk must be at least 1, got {chunk}")
-    given = None
+    pool = placed = shape = None
     for start in range(0, len(toys), chunk):
         numbers = toys[start : start + chunk]
         batch = draw(numbers)
-        with jax.enable_x64(np.dtype(config.dtype) == np.float64):
-            if batch.points is not given:
-                given, placed = batch.points, _place(batch, chunk, schedule, config)
+        shape = shape or batch.points.shape[-2:]
+        _check_drawn(batch, len(numbers), shape)
+        # Double precision is for the statistic; the training keeps to config.dtype.
+        with jax.enable_x64(True):
+            if placed is None or batch.points is not pool or batch.points.ndim == 3:
+                pool, placed = batch.points, _place(batch, chunk, schedule, config)
             done = _fit_chunk(seed, numbers, batch, placed, chunk, schedule, config)
         yield numbers, done
+
+
+def _check_drawn(batch: TwoSample, n_toys: int, shape: tuple[int, ...]) -> None:
+    if not batch.is_batch or len(batch.data_weight) != n_toys:
+        drawn = len(batch.data_weight) if batch.is_batch else "a single sample"
+        raise ValueError(f"draw was asked for a batch of {n_toys} toys and gave {drawn}")
+    if batch.points.shape[-2:] != shape:
+        raise ValueError(
+            f"draw gave toys of shape {batch.points.shape[-2:]} after {shape}; pad all to the same "
+            "number of rows"
+        )
 
 
 class _Placed(NamedTuple):
     """Points on the device, relative to an origin among them and in a unit of their size.
 
-    The fit does not care where zero is nor in which unit a feature is given, but rounding does: an
+    The fit does not care where zero is nor which unit all features share, but rounding does: an
     offset uses up the digits, and the square of a very small or large number has none. The unit
     is a power of two, so that it changes no other bit.
     """
@@ -195,9 +235,8 @@ class _Placed(NamedTuple):
 def _place(batch: TwoSample, chunk: int, schedule: Schedule, config: FitConfig) -> _Placed:
     points = np.asarray(batch.points)
     own = points.ndim == 3
-    counts = np.asarray(True)
-    if own:  # all but the padding
-        counts = np.asarray(batch.reference_weight + batch.data_weight > 0)[..., None]
+    weight = np.asarray(batch.reference_weight + batch.data_weight)
+    counts = (weight if own else weight.max(0))[..., None] > 0  # not the padding
     origin = points.mean(-2, np.float64, keepdims=True, where=counts).astype(points.dtype)
     unit = power_of_two_near(schedule.sigma[0])
     near = points - origin
@@ -231,8 +270,9 @@ def _fit_chunk(
         ),
     )
     origin = np.expand_dims(placed.origin, -3)
-    sigma = np.broadcast_to(schedule.widths.astype(origin.dtype), t.shape)
-    return Fit(Ensemble(mu * origin.dtype.type(placed.unit) + origin, a, sigma), t, finite)
+    dtype = np.result_type(origin, config.dtype)
+    sigma = np.broadcast_to(schedule.widths.astype(dtype), t.shape)
+    return Fit(Ensemble(mu * dtype.type(placed.unit) + origin, a, sigma), t, finite)
 
 
 # Without this, XLA times candidate kernels as it compiles and two processes on one GPU may pick
@@ -260,6 +300,8 @@ def _train_chunk(
 
 def _lengthen(array: AnyArray, length: int) -> np.ndarray:
     """Fill a last chunk up with toys of no weight, so that all chunks run the same program."""
+    if len(array) == length:
+        return np.asarray(array)
     return np.pad(array, [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1))
 
 
@@ -273,4 +315,5 @@ def _chunk_size(one: TwoSample, n_toys: int, schedule: Schedule, config: FitConf
         n_widths=len(schedule.read_off),
         itemsize=np.dtype(config.dtype).itemsize,
         own_points=one.points.ndim == 3,
+        points_itemsize=one.points.dtype.itemsize,
     )

@@ -39,7 +39,7 @@ def kernel_table(path: Fit, best: int, data: np.ndarray) -> Table:
     model = path.at(best)
     f = components(model, data)
     table = Table(title=f"Largest t = {path.t[best]:.1f}, at width {model.sigma:.2f}")
-    for column in ("kernel", "x", "log-ratio there", "data events it claims"):
+    for column in ("kernel", "x", "amplitude", "data events it claims"):
         table.add_column(column, justify="right")
     for i in np.argsort(-np.abs(model.a)):
         claimed = np.sum(np.abs(f[:, i]) > 0.5 * np.abs(model.a[i]))

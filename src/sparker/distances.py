@@ -49,6 +49,11 @@ def squared_distances(
     ]
 
 
+def squared_differences(features: Array, mu: AnyArray) -> list[Array]:
+    """|x - mu_i|^2 by differences for any number of features: slow and without cancellation."""
+    return [jnp.sum((features - mu_i[:, None]) ** 2, 0) for mu_i in rows(mu)]
+
+
 def pull_back(
     weights: Sequence[Array], features: Array, mu: AnyArray, precision: jax.lax.Precision
 ) -> Array:  # M x (N,), (d, N), (M, d) -> (M, d)

@@ -15,7 +15,12 @@ from jax import Array
 from jax.typing import ArrayLike
 from scipy.special import expit
 
-from sparker.distances import power_of_two_near, squared_distances, squared_norms, sum_of
+from sparker.distances import (
+    power_of_two_near,
+    squared_differences,
+    squared_distances,
+    sum_of,
+)
 from sparker.sample import AnyArray, as_points
 
 Kernels = Sequence[Array]
@@ -68,8 +73,13 @@ def kernel_values(
     model: Ensemble, features: Array, norms: Array, precision: jax.lax.Precision
 ) -> list[Array]:  # (d, N) -> M x (N,)
     """``k_i(x) = exp(-|x - mu_i|^2 / (2 sigma^2))`` at every point."""
-    scale = -0.5 / model.sigma**2
-    return [jnp.exp(d2 * scale) for d2 in squared_distances(features, norms, model.mu, precision)]
+    return gaussian(squared_distances(features, norms, model.mu, precision), model.sigma)
+
+
+def gaussian(squared: Kernels, sigma: AnyArray) -> list[Array]:
+    """``exp(-r^2 / (2 sigma^2))`` of squared distances."""
+    scale = -0.5 / sigma**2
+    return [jnp.exp(r2 * scale) for r2 in squared]
 
 
 def parts(a: AnyArray, k: Kernels, p: Kernels) -> list[Array]:
@@ -91,17 +101,20 @@ def components(
     if x.shape[1] != model.mu.shape[1]:
         raise ValueError(f"points have {x.shape[1]} features, the model has {model.mu.shape[1]}")
     # Relative to a kernel and in units of its width, so that neither an offset of the features nor
-    # their scale costs digits.
-    origin = np.asarray(model.mu[0], x.dtype)
-    unit = x.dtype.type(power_of_two_near(float(model.sigma)))
-    near = Ensemble((model.mu - origin) / unit, model.a, model.sigma / unit)
-    return np.asarray(_components(near, (x - origin) / unit, competition))
+    # their scale costs digits. Double precision where the points and the model have it.
+    mu = np.asarray(model.mu)
+    dtype = np.float64 if x.dtype == mu.dtype == np.float64 else np.float32
+    unit = power_of_two_near(float(model.sigma))
+    near = ((array - mu[0]) / unit for array in (mu, x))
+    with jax.enable_x64(dtype == np.float64):
+        new_mu, new_x = (jnp.asarray(array, dtype) for array in near)
+        a, sigma = (jnp.asarray(array, dtype) for array in (model.a, model.sigma / unit))
+        return np.asarray(_components(Ensemble(new_mu, a, sigma), new_x, competition))
 
 
 @functools.partial(jax.jit, static_argnames="competition")
 def _components(model: Ensemble, points: Array, competition: Competition) -> Array:
-    features = points.T
-    k = kernel_values(model, features, squared_norms(features), jax.lax.Precision.HIGHEST)
+    k = gaussian(squared_differences(points.T, model.mu), model.sigma)
     return jnp.stack(parts(model.a, k, competition.share(k)), -1)
 
 

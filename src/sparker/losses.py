@@ -51,6 +51,38 @@ def _np_reference_slope(f: Array) -> Array:
     return jnp.exp(jnp.minimum(f, MAX_LOG_RATIO))
 
 
+def _np_data(f: Array) -> Array:
+    return -f
+
+
+def _np_data_slope(f: Array) -> Array:
+    return -jnp.ones_like(f)
+
+
+def _bce_reference(f: Array) -> Array:
+    return jax.nn.softplus(f)
+
+
+def _bce_data(f: Array) -> Array:
+    return jax.nn.softplus(-f)
+
+
+def _bce_reference_slope(f: Array) -> Array:
+    return jax.nn.sigmoid(f)
+
+
+def _bce_data_slope(f: Array) -> Array:
+    return -jax.nn.sigmoid(-f)
+
+
+def _mse_reference(f: Array) -> Array:
+    return jax.nn.sigmoid(f) ** 2
+
+
+def _mse_data(f: Array) -> Array:
+    return jax.nn.sigmoid(-f) ** 2
+
+
 def _mse_reference_slope(f: Array) -> Array:
     c = jax.nn.sigmoid(f)
     return 2 * c**2 * (1 - c)
@@ -61,28 +93,15 @@ def _mse_data_slope(f: Array) -> Array:
     return -2 * c * (1 - c) ** 2
 
 
-neyman_pearson = Loss(
-    reference=_np_reference,
-    data=lambda f: -f,
-    reference_slope=_np_reference_slope,
-    data_slope=lambda f: -jnp.ones_like(f),
-)
+# Plain functions rather than lambdas: settings travel to other processes, where they must be the
+# same functions again.
+neyman_pearson = Loss(_np_reference, _np_data, _np_reference_slope, _np_data_slope)
 """``sum_R w_R (e^f - 1) - sum_D f``: the extended likelihood ratio, unbounded below."""
 
-binary_cross_entropy = Loss(
-    reference=jax.nn.softplus,
-    data=lambda f: jax.nn.softplus(-f),
-    reference_slope=jax.nn.sigmoid,
-    data_slope=lambda f: -jax.nn.sigmoid(-f),
-)
+binary_cross_entropy = Loss(_bce_reference, _bce_data, _bce_reference_slope, _bce_data_slope)
 """``-sum_R w_R log(1 - c) - sum_D log c`` with ``c = Sigmoid(f)``."""
 
-mean_squared_error = Loss(
-    reference=lambda f: jax.nn.sigmoid(f) ** 2,
-    data=lambda f: jax.nn.sigmoid(-f) ** 2,
-    reference_slope=_mse_reference_slope,
-    data_slope=_mse_data_slope,
-)
+mean_squared_error = Loss(_mse_reference, _mse_data, _mse_reference_slope, _mse_data_slope)
 """``sum_R w_R c^2 + sum_D (1 - c)^2`` with ``c = Sigmoid(f)``."""
 
 

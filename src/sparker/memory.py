@@ -4,7 +4,7 @@ The size is a power of two under a cap that memory rarely reaches, so that two r
 choose the same one: toys agree to the last bit within a chunk size and to rounding across sizes.
 """
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import jax
 import psutil
@@ -31,14 +31,19 @@ def toys_per_chunk(
     n_kernels: int,
     n_widths: int,
     itemsize: int,
+    points_itemsize: int,
     own_points: bool,
     free_bytes: float | None = None,
 ) -> int:
-    """The number of toys to train at once."""
+    """The number of toys to train at once.
+
+    ``itemsize`` is that of the training, ``points_itemsize`` that of the points as given.
+    """
     toy = toy_bytes(n_rows, n_features, n_kernels, n_widths, itemsize)
     points = points_bytes(n_rows, n_features, itemsize)
-    # Points of a toy's own also take room where they are drawn and centred.
-    fixed, each = (0, toy + 2 * points) if own_points else (points, toy)
+    centred = n_rows * n_features * points_itemsize
+    # Points of a toy's own take room where they are drawn, too.
+    fixed, each = (0, toy + points + 2 * centred) if own_points else (points + centred, toy)
     free = free_memory() if free_bytes is None else free_bytes
     room = (USABLE * free - fixed) / each
     if room < FEWEST_TOYS:
@@ -49,7 +54,8 @@ def toys_per_chunk(
             "machine with more memory"
         )
     cap = MOST_TOYS.get(jax.default_backend(), MOST_TOYS_ELSEWHERE)
-    return _power_of_two_below(min(room, cap, max(_power_of_two_from(n_toys), FEWEST_TOYS)))
+    wanted = max(1 << (n_toys - 1).bit_length(), FEWEST_TOYS)
+    return 1 << (int(min(room, cap, wanted)).bit_length() - 1)
 
 
 def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, itemsize: int) -> int:
@@ -66,32 +72,56 @@ def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, items
 
 
 def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:
-    """What the points take: as given, feature by feature, and while their norms are summed."""
-    return 4 * n_rows * n_features * itemsize
+    """What the points take in training and again, in double precision, in the evaluation.
+
+    Each time as given, feature by feature, and while their norms are summed.
+    """
+    return 3 * n_rows * n_features * (itemsize + 8)
 
 
 def free_memory() -> float:
-    """Bytes free on the default device: its own memory, or the machine's within its container."""
+    """Bytes free for a chunk: what the machine leaves this process, or less on the device."""
+    free = min(psutil.virtual_memory().available, free_in_container())
     stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
-        return stats["bytes_limit"] - stats["bytes_in_use"]
-    return min(psutil.virtual_memory().available, _free_in_container())
+        free = min(free, stats["bytes_limit"] - stats["bytes_in_use"])
+    return free
 
 
-def _free_in_container() -> float:
-    """What a Linux control group leaves to this process; no limit where there is none."""
-    group = Path("/sys/fs/cgroup")
+def free_in_container(
+    groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
+) -> float:
+    """What Linux control groups, of a container or a batch system, leave to this process.
+
+    Every group on the way up may set a limit. Infinite where there is none.
+    """
     try:
-        limit = (group / "memory.max").read_text().strip()
-        used = (group / "memory.current").read_text().strip()
-        return float("inf") if limit == "max" else int(limit) - int(used)
+        lines = groups.read_text().splitlines()
+    except OSError:
+        return float("inf")
+    free = float("inf")
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":  # version 2
+            root, limit, used, cache = mount, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            root, limit, used = mount / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            cache = "total_inactive_file"
+        else:
+            continue
+        inside = PurePosixPath(path.lstrip("/"))
+        for group in (inside, *inside.parents):
+            free = min(free, _free_in_group(root / group, limit, used, cache))
+    return free
+
+
+def _free_in_group(group: Path, limit: str, used: str, cache: str) -> float:
+    try:
+        most = (group / limit).read_text().strip()
+        if most == "max":
+            return float("inf")
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        # Files that the kernel may drop at any time count as used, but are not.
+        return int(most) - int((group / used).read_text()) + int(stat.get(cache, 0))
     except (OSError, ValueError):
         return float("inf")
-
-
-def _power_of_two_below(number: float) -> int:
-    return 1 << (int(number).bit_length() - 1)
-
-
-def _power_of_two_from(number: int) -> int:
-    return 1 << max(number - 1, 0).bit_length()

@@ -23,11 +23,13 @@ def samples_1d(
     ax: Axes, reference: np.ndarray, data: np.ndarray, expected: float, bins: int = 60
 ) -> list[object]:
     """One feature: counts of the data as points with Poisson bars, over the expected counts."""
-    edges = np.linspace(0, max(reference.max(), data.max()), bins + 1).tolist()
+    reference, data = np.ravel(reference), np.ravel(data)
+    both = np.concatenate([reference, data])
+    edges = np.linspace(both.min(), both.max(), bins + 1).tolist()
     counts, _ = np.histogram(data, edges)
     weights = np.full(len(reference), expected / len(reference))
     _, _, expectation = ax.hist(
-        np.ravel(reference), edges, weights=weights, color=REFERENCE, label="reference, scaled"
+        reference, edges, weights=weights, color=REFERENCE, label="reference, scaled"
     )
     filled = counts > 0
     points = ax.errorbar(
@@ -40,7 +42,7 @@ def samples_1d(
     )
     ax.set_yscale("log")
     ax.set_ylim(bottom=expected / len(reference) / 3)
-    ax.set_ylabel(f"events / {edges[1]:.2g}")
+    ax.set_ylabel(f"events / {edges[1] - edges[0]:.2g}")
     return [expectation, points]
 
 

@@ -7,6 +7,7 @@ arrays with a leading axis, in one of two forms that the engine tells apart by t
 * *per toy*: every toy has points of its own, (B, N, d), short ones padded with zero weight.
 """
 
+import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,6 +36,8 @@ class TwoSample(NamedTuple):
 
     def toys(self, indices: Sequence[int]) -> "TwoSample":
         """The batch with only the toys of these indices."""
+        if not self.is_batch:
+            raise ValueError("this is a single sample; only a batch has toys to choose from")
         chosen = np.asarray(indices)
         shared = self.points.ndim == 2
         return TwoSample(
@@ -69,6 +72,12 @@ def two_sample(
             f"data has {data_points.shape[1]} features, reference has "
             f"{reference_points.shape[1]}; both must have the same columns"
         )
+    names = [list(getattr(table, "columns", ())) for table in (reference, data)]
+    if all(names) and names[0] != names[1]:
+        raise ValueError(
+            f"data has the columns {names[1]}, reference has {names[0]}; both must have the same, "
+            "in the same order"
+        )
     points = np.concatenate([reference_points, data_points])
     weights = np.ones(len(points), points.dtype)
     if reference_weights is not None:
@@ -93,7 +102,10 @@ def pool(
     defaults to each toy's number of data rows.
     """
     x = as_points("points", points)
-    labels = np.asarray(is_data, dtype=bool)
+    labels = np.asarray(is_data)
+    if not np.all((labels == 0) | (labels == 1)):
+        raise ValueError("is_data must be True or 1 for data, False or 0 for reference")
+    labels = labels.astype(bool)
     if labels.ndim not in (1, 2) or labels.shape[-1] != len(x):
         raise ValueError(
             f"is_data must have shape ({len(x)},) or (toys, {len(x)}), got {labels.shape}"
@@ -143,10 +155,15 @@ def pad(sample: TwoSample, n_rows: int) -> TwoSample:
 
 
 def as_points(name: str, values: ArrayLike) -> np.ndarray:
-    """Rows of finite features as a float array, or a ``ValueError`` that says what is wrong."""
+    """Rows of finite features as a float array, or a ``ValueError`` that says what is wrong.
+
+    An array that is fine already comes back as it is.
+    """
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked values; drop these rows or fill them")
     array = np.asarray(values)
     if array.ndim != 2:
-        remedy = "; for a single feature use x[:, None]" if array.ndim == 1 else ""
+        remedy = "; for a single feature use np.asarray(x)[:, None]" if array.ndim == 1 else ""
         raise ValueError(f"{name} must be 2-D (rows, features), got shape {array.shape}{remedy}")
     if 0 in array.shape:
         raise ValueError(f"{name} is empty, shape {array.shape}; at least one row is needed")
@@ -173,6 +190,10 @@ def as_weights(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
 
 def _as_float(name: str, array: np.ndarray) -> np.ndarray:
     """Single precision stays, half goes up to it, everything else numeric becomes double."""
+    if array.dtype == object:  # what tables with columns of several types give
+        with contextlib.suppress(TypeError, ValueError):
+            if not any(isinstance(value, str) for value in array.flat):
+                array = array.astype(np.float64)
     is_float = jnp.issubdtype(array.dtype, np.floating)  # unlike NumPy's, knows bfloat16
     if not is_float and array.dtype.kind not in "iub":
         raise ValueError(

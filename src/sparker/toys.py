@@ -25,7 +25,7 @@ SIGNALS_1D = {
     "bulk": bump(1.6, 4.5e-2),
     "tail": bump(6.4, 5e-3),
     "extreme tail": bump(9.0, 2.5e-3),
-    # Paper: the table prints 4.5e0 for the excess; 4.5e-2 is meant.
+    # Paper: the table prints 4.5 * 0^-2 for the excess; 4.5e-2 is meant.
     "excess": Signal(lambda rng, n: rng.gamma(3.0, size=n), 4.5e-2),
 }
 

@@ -50,14 +50,14 @@ class ReadOffs(NamedTuple):
 
     mu: Array  # (m, M, d)
     a: Array  # (m, M)
-    t: Array  # (m,)
+    t: Array  # (m,), double
     finite: Array  # ()
 
 
 def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
     """Zero amplitudes, and locations on distinct random data points.
 
-    With fewer data points than kernels, some start from the same one.
+    With fewer data points than kernels, some start from the same one and stay together.
     """
     is_data = sample.data_weight > 0
     # Integers, so that every device and precision draws the same points.
@@ -98,19 +98,40 @@ def gradient(
 
 
 def step(
-    state: State, sigma: Array, sample: TwoSample, features: Features, rates: Rates, design: Design
+    state: State,
+    sigma: Array,
+    sample: TwoSample,
+    features: Features,
+    per_event: Array,
+    rates: Rates,
+    design: Design,
 ) -> State:
-    """One step of Adam at width sigma."""
+    """One step of Adam at width sigma, on gradients per expected event."""
     d_mu, d_a = gradient(Ensemble(state.mu, state.a, sigma), sample, features, design)
     # Per expected event, and the locations in units of the width: nothing then depends on the
-    # size of the sample or the scale of the features. Only a padding toy expects no events.
-    expected = jnp.sum(sample.reference_weight)
-    per_event = 1 / jnp.where(expected > 0, expected, 1)
+    # size of the sample or on a common scale of the features.
     scaled = (d_mu * (sigma * per_event), (d_a + 2 * rates.l2 * state.a) * per_event)
     (move_mu, move_a), optimizer = ADAM.update(scaled, state.optimizer)
     mu = state.mu - rates.location * sigma * move_mu
     a = jnp.clip(state.a - rates.amplitude * move_a, -rates.clip, rates.clip)
     return State(mu, a, optimizer)
+
+
+def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Array:  # (m,)
+    """The statistic of several models, in double precision.
+
+    In single precision the product form would lose the short distances around a kernel far out in
+    the tails to rounding.
+    """
+    models, sample = jax.tree.map(lambda array: array.astype(jnp.float64), (models, sample))
+    x = jnp.asarray(sample.points).T
+    norms = squared_norms(x)
+
+    def one(model: Ensemble) -> Array:
+        k = kernel_values(model, x, norms, jax.lax.Precision.HIGHEST)
+        return statistic(sum_of(parts(model.a, k, design.competition.share(k))), sample)
+
+    return jax.lax.map(one, models)
 
 
 def train(
@@ -121,9 +142,15 @@ def train(
     rates: Rates,
     design: Design,
 ) -> ReadOffs:
-    """A whole fit: T annealed steps, the models read off on the way and their statistic."""
+    """A whole fit: T annealed steps, the models read off on the way and their statistic.
+
+    To be traced with JAX's 64-bit types enabled: the statistic is evaluated in double precision,
+    whatever the training runs in.
+    """
     x = jnp.asarray(sample.points).T
     features = Features(x, squared_norms(x))
+    expected = jnp.sum(sample.reference_weight)
+    per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
     start = init(key, sample, design.n_kernels)
     read_mu = jnp.zeros((len(read_off), *start.mu.shape), start.mu.dtype)
     read_a = jnp.zeros((len(read_off), *start.a.shape), start.a.dtype)
@@ -134,17 +161,11 @@ def train(
     ) -> tuple[tuple[State, Array, Array], None]:
         state, read_mu, read_a = carry
         sigma_t, slot_t = now
-        state = step(state, sigma_t, sample, features, rates, design)
+        state = step(state, sigma_t, sample, features, per_event, rates, design)
         # Each step overwrites the slot it works towards: what stays is the step read off.
         return (state, read_mu.at[slot_t].set(state.mu), read_a.at[slot_t].set(state.a)), None
 
     (_, mu, a), _ = jax.lax.scan(advance, (start, read_mu, read_a), (sigma, slot))
-
-    def evaluate(model: Ensemble) -> Array:
-        # Full precision here, however coarse the products in training may be.
-        k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
-        return statistic(sum_of(parts(model.a, k, design.competition.share(k))), sample)
-
-    t = jax.lax.map(evaluate, Ensemble(mu, a, sigma[read_off]))
+    t = evaluate(Ensemble(mu, a, sigma[read_off]), sample, design)
     finite = jnp.all(jnp.isfinite(mu)) & jnp.all(jnp.isfinite(a)) & jnp.all(jnp.isfinite(t))
     return ReadOffs(mu, a, t, finite)

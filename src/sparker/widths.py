@@ -39,7 +39,8 @@ def linear(first: float, last: float, steps: int) -> np.ndarray:  # (T,)
 
     Paper: prints a plus sign, with which the widths would grow.
     """
-    return first - (first - last) * np.arange(1, steps + 1) / steps
+    rest = np.arange(steps - 1, -1, -1) / steps
+    return last + (first - last) * rest  # in this form the last width is exact
 
 
 def geometric(first: float, last: float, steps: int) -> np.ndarray:  # (T,)
@@ -96,8 +97,12 @@ def schedule(
     """
     if not 0 < last <= first < np.inf:
         raise ValueError(f"widths must fall from first to last > 0, got {first} to {last}")
-    if not 1 <= n_widths <= steps:
-        raise ValueError(f"n_widths must be between 1 and steps={steps}, got {n_widths}")
+    if int(steps) != steps or int(n_widths) != n_widths or not 1 <= n_widths <= steps:
+        raise ValueError(
+            f"n_widths and steps must be whole numbers, 1 <= n_widths <= steps, got n_widths "
+            f"{n_widths} and steps {steps}"
+        )
+    steps, n_widths = int(steps), int(n_widths)
     sigma = annealing(first, last, steps)
     if first == last:
         return Schedule(sigma, np.linspace(0, steps, n_widths + 1, dtype=int)[1:] - 1)
@@ -108,3 +113,20 @@ def schedule(
     read_off = np.maximum.accumulate(np.minimum(passed, latest) - order) + order
     read_off[-1] = steps - 1
     return Schedule(sigma, read_off)
+
+
+def check_schedule(plan: Schedule) -> None:
+    """Refuse a schedule, made by hand perhaps, that training cannot follow."""
+    sigma, read_off = plan
+    if (
+        len(sigma) == 0
+        or not np.all((sigma > 0) & np.isfinite(sigma))
+        or np.any(np.diff(sigma) > 0)
+    ):
+        raise ValueError("sigma must be positive widths that never grow from step to step")
+    rising = len(read_off) > 0 and np.all(np.diff(read_off) > 0)
+    if not rising or read_off[0] < 0 or read_off[-1] != len(sigma) - 1:
+        raise ValueError(
+            f"read_off must be rising step indices that end with the last, {len(sigma) - 1}, got "
+            f"{np.asarray(read_off).tolist()}"
+        )
