@@ -1,7 +1,5 @@
 """Does this sample come from the same distribution as that reference, and if not, where?"""
 
-from importlib.metadata import version
-
 from sparker.batch import Fit, FitConfig, fit, fit_chunks, fit_many
 from sparker.ensemble import (
     Competition,
@@ -23,7 +21,7 @@ from sparker.widths import (
     width_range,
 )
 
-__version__ = version("sparker")
+__version__ = "0.1.0.dev0"
 
 __all__ = [
     "Competition",
