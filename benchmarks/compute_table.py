@@ -48,8 +48,8 @@ def main():
             config = FitConfig(precision=jax.lax.Precision[precision])
             first = seconds(samples, short, config, 0)
             seconds(samples, long, config, 0)  # compiles for this number of steps
-            few = min(seconds(samples, short, config, seed) for seed in (1, 2, 3))
-            many = min(seconds(samples, long, config, seed) for seed in (1, 2, 3))
+            few = min(seconds(samples, short, config, seed) for seed in range(1, 8))
+            many = min(seconds(samples, long, config, seed) for seed in range(1, 8))
             ours = (many - few) * 1e6 / (len(long.sigma) - len(short.sigma)) / TOYS
             paper = paper_seconds * 1e6 / paper_steps
             print(
