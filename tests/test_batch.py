@@ -55,6 +55,20 @@ def test_a_toy_is_the_same_to_the_bit_whatever_its_place_and_company(d, form, to
 
 
 @pytest.mark.parametrize("d", FORMS.values(), ids=FORMS)
+def test_rows_that_only_other_toys_use_change_no_bit(d):
+    samples = make_pool(d)
+    weights = [w.copy() for w in samples[1:]]
+    for toy in range(N_TOYS):
+        for w in weights:
+            w[toy, 20 * toy : 20 * toy + 20] = 0
+    samples = sparker.TwoSample(samples.points + 50, *weights)
+    widths = widths_of(samples)
+    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
+    alone = sparker.fit_many(3, samples.toys([7]), widths, toys=[7], chunk=CHUNK)
+    assert_same_bits(alone, only(whole, [7]))
+
+
+@pytest.mark.parametrize("d", FORMS.values(), ids=FORMS)
 def test_chunk_sizes_and_forms_agree_up_to_rounding(d):
     samples = make_pool(d)
     widths = widths_of(samples)

@@ -156,9 +156,7 @@ def alone(sample, widths=SCHEDULE, **settings):
     """One toy, in the program that the batches of padded toys have compiled."""
     batch = sparker.stack([sparker.pad(sample, N_ROWS)])
     fits = sparker.fit_many(SEED, batch, widths, config(**settings), chunk=N_TOYS)
-    return sparker.Fit(
-        sparker.Ensemble(*(array[0] for array in fits.models)), fits.t[0], fits.finite[0]
-    )
+    return fits.toy(0)
 
 
 def data_and_reference(d=6):
@@ -219,9 +217,7 @@ def test_offset_of_the_features_drops_out_before_single_precision(d, form):
     samples, _ = FORMS[form](d)
     # In single precision numbers around 1e6 are 0.06 apart, a sixth of the last width.
     offset = 1e6
-    is_row = (samples.reference_weight + samples.data_weight > 0)[..., None]  # padding stays
-    is_row = is_row[0] if form == "pool" else is_row
-    moved = samples._replace(points=samples.points + offset * is_row)
+    moved = samples._replace(points=samples.points + offset)
     base, far = (
         sparker.fit_many(SEED, batch, SCHEDULE, config(dtype=np.float32), chunk=N_TOYS)
         for batch in (samples, moved)

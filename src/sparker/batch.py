@@ -235,9 +235,8 @@ class _Placed(NamedTuple):
 def _place(batch: TwoSample, chunk: int, schedule: Schedule, config: FitConfig) -> _Placed:
     points = np.asarray(batch.points)
     own = points.ndim == 3
-    weight = np.asarray(batch.reference_weight + batch.data_weight)
-    counts = (weight if own else weight.max(0))[..., None] > 0  # not the padding
-    origin = points.mean(-2, np.float64, keepdims=True, where=counts).astype(points.dtype)
+    # Of the points alone, not of the weights of the toys that happen to share a chunk.
+    origin = points.mean(-2, np.float64, keepdims=True).astype(points.dtype)
     unit = power_of_two_near(schedule.sigma[0])
     near = points - origin
     near /= points.dtype.type(unit)

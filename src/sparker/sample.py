@@ -143,12 +143,17 @@ def stack(samples: Sequence[TwoSample]) -> TwoSample:
 
 
 def pad(sample: TwoSample, n_rows: int) -> TwoSample:
-    """A single sample lengthened to ``n_rows`` by rows of zero weight, which change no result."""
+    """A single sample lengthened to ``n_rows`` by rows of zero weight.
+
+    They sit at the mean of the points, where they shift nothing: up to rounding no result changes.
+    """
     missing = n_rows - len(sample.points)
     if missing < 0:
         raise ValueError(f"n_rows must be at least {len(sample.points)}, got {n_rows}")
+    points = np.asarray(sample.points)
+    middle = np.broadcast_to(points.mean(0, np.float64), (missing, points.shape[1]))
     return TwoSample(
-        np.pad(sample.points, ((0, missing), (0, 0))),
+        np.concatenate([points, middle.astype(points.dtype)]),
         np.pad(sample.reference_weight, (0, missing)),
         np.pad(sample.data_weight, (0, missing)),
     )
