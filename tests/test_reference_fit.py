@@ -131,7 +131,7 @@ def test_single_precision_agrees_with_double(d, form):
     # The statistic is that of the model given back, on the points as they were given.
     for toy, weighted in enumerate(toys):
         for width in range(len(SCHEDULE.read_off)):
-            model = sparker.Ensemble(*(array[toy, width] for array in single.models))
+            model = single.toy(toy).at(width)
             t = reference.statistic(model, *weighted, reference.softmax)
             np.testing.assert_allclose(single.t[toy, width], t, rtol=1e-4, atol=1e-4)
 

@@ -140,7 +140,7 @@ def test_plain_exponentials_would_have_overflowed(clip):
     early = widths._replace(read_off=np.array([0, 1, 2, 3, STEPS - 1]))
     fits = fits_of([sample], early, config(clip=clip, amplitude_rate=clip / 2))
     assert_finite(fits)
-    first = sparker.Ensemble(*(array[0, 0] for array in fits.models))
+    first = fits.toy(0).at(0)
     f = sparker.log_ratio(first, sample.points[sample.reference_weight > 0])
     assert f.max() > np.log(np.finfo(np.float32).max)
 

@@ -23,7 +23,8 @@ def run(seed: int, output: Path) -> None:
     note = Console(stderr=True)
     note.print(
         f"{len(data)} data events ({EXPECTED} expected), {is_signal.sum()} of them planted around "
-        f"x = 9; {len(reference)} reference events. Fitting ..."
+        f"x = 9; {len(reference)} reference events. Fitting ...",
+        soft_wrap=True,
     )
     sample = two_sample(reference, data, expected=EXPECTED)
     # Read off after every fifth step: the ten-odd widths of a test and the way between them.
@@ -31,7 +32,7 @@ def run(seed: int, output: Path) -> None:
     best = int(np.argmax(path.t))
     Console().print(kernel_table(path, best, data))
     draw(path, best, reference, data, output)
-    note.print(f"The picture is in {output}.")
+    note.print(f"The picture is in {output}.", soft_wrap=True)
 
 
 def kernel_table(path: Fit, best: int, data: np.ndarray) -> Table:
