@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
@@ -50,9 +50,8 @@ def kernel_table(path: Fit, best: int, data: np.ndarray) -> Table:
 
 def draw(path: Fit, best: int, reference: np.ndarray, data: np.ndarray, output: Path) -> None:
     """The samples, the learned log-ratio and the kernels' way there, one above the other."""
-    figure, (top, middle, bottom) = plt.subplots(
-        3, 1, figsize=(8, 8), sharex=True, height_ratios=(2, 1.2, 1.2), layout="constrained"
-    )
+    figure = Figure(figsize=(8, 8), layout="constrained")  # without pyplot: needs no screen
+    top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1.2, 1.2))
     plots.samples_1d(top, reference, data, EXPECTED)
     top.legend()
     top.set_title("A few events too many near x = 9: five kernels go and find them")
@@ -64,4 +63,3 @@ def draw(path: Fit, best: int, reference: np.ndarray, data: np.ndarray, output: 
     bottom.legend(fontsize="small", loc="lower right")
     bottom.set_xlabel("x")
     figure.savefig(output, dpi=130, format="png")  # whatever the name
-    plt.close(figure)
