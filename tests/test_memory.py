@@ -64,42 +64,48 @@ def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size):
     assert memory.toys_per_chunk(n_toys, **small, **GIVEN, own_points=False) == size
 
 
-def make_groups(tmp_path, membership, files):
-    (tmp_path / "cgroup").write_text(membership)
+@pytest.mark.parametrize(
+    ("membership", "files", "free"),
+    [
+        (
+            "0::/\n",
+            {
+                "memory.max": "1000\n",
+                "memory.current": "700\n",
+                "memory.stat": "anon 500\ninactive_file 150\n",
+            },
+            450,
+        ),
+        (
+            "0::/job/step\n",
+            {
+                "job/memory.max": "1000",
+                "job/memory.current": "400",
+                "job/memory.stat": "inactive_file 0",
+                "job/step/memory.max": "max",
+            },
+            600,
+        ),
+        (
+            "3:cpu:/box\n4:memory:/box\n",
+            {
+                "memory/box/memory.limit_in_bytes": "900",
+                "memory/box/memory.usage_in_bytes": "200",
+                "memory/box/memory.stat": "total_inactive_file 50",
+            },
+            750,
+        ),
+    ],
+    ids=["container", "limit further up", "version 1"],
+)
+def test_control_groups_limit_what_is_free(tmp_path, membership, files, free):
+    groups, mount = tmp_path / "cgroup", tmp_path / "fs"
+    groups.write_text(membership)
     for name, content in files.items():
-        path = tmp_path / "fs" / name
+        path = mount / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    return tmp_path / "cgroup", tmp_path / "fs"
-
-
-def test_a_container_limits_what_is_free(tmp_path):
-    files = {
-        "memory.max": "1000\n",
-        "memory.current": "700\n",
-        "memory.stat": "anon 500\ninactive_file 150\n",
-    }
-    assert memory.free_in_container(*make_groups(tmp_path, "0::/\n", files)) == 450
-
-
-def test_every_group_on_the_way_up_counts(tmp_path):
-    files = {
-        "job/memory.max": "1000",
-        "job/memory.current": "400",
-        "job/memory.stat": "inactive_file 0",
-        "job/step/memory.max": "max",
-    }
-    assert memory.free_in_container(*make_groups(tmp_path, "0::/job/step\n", files)) == 600
-
-
-def test_older_control_groups_count_too(tmp_path):
-    files = {
-        "memory/box/memory.limit_in_bytes": "900",
-        "memory/box/memory.usage_in_bytes": "200",
-        "memory/box/memory.stat": "total_inactive_file 50",
-    }
-    groups = make_groups(tmp_path, "3:cpu:/box\n4:memory:/box\n", files)
-    assert memory.free_in_container(*groups) == 750
+    assert memory.free_in_container(groups, mount) == free
 
 
 def test_no_container_no_limit(tmp_path):

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import sparker
-from sparker.distances import squared_norms
-from sparker.train import Design, Features, gradient
+from sparker.train import Design, features_of, gradient
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -47,8 +46,7 @@ def descent_direction(mu, a, sigma, x, w_reference, w_data, n_kernels=M):
     points = x[None]
     sample = sparker.TwoSample(points, w_reference[None], w_data[None])
     design = Design(n_kernels, sparker.neyman_pearson, sparker.softmax, jax.lax.Precision.HIGHEST)
-    features = Features(points.T, squared_norms(points.T))
-    d_mu, d_a = gradient(sparker.Ensemble(mu, a, sigma), sample, features, design)
+    d_mu, d_a = gradient(sparker.Ensemble(mu, a, sigma), sample, features_of(points), design)
     return -d_mu, -d_a
 
 

@@ -77,6 +77,12 @@ class Features(NamedTuple):
     norms: Array  # (N,)
 
 
+def features_of(points: AnyArray) -> Features:  # (N, d)
+    """Lay points out for training."""
+    x = jnp.asarray(points).T
+    return Features(x, squared_norms(x))
+
+
 def gradient(
     model: Ensemble, sample: TwoSample, features: Features, design: Design
 ) -> tuple[Array, Array]:  # (M, d), (M,)
@@ -124,11 +130,10 @@ def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Array:  # (
     the tails to rounding.
     """
     models, sample = jax.tree.map(lambda array: array.astype(jnp.float64), (models, sample))
-    x = jnp.asarray(sample.points).T
-    norms = squared_norms(x)
+    features = features_of(sample.points)
 
     def one(model: Ensemble) -> Array:
-        k = kernel_values(model, x, norms, jax.lax.Precision.HIGHEST)
+        k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
         return statistic(sum_of(parts(model.a, k, design.competition.share(k))), sample)
 
     return jax.lax.map(one, models)
@@ -147,8 +152,7 @@ def train(
     To be traced with JAX's 64-bit types enabled: the statistic is evaluated in double precision,
     whatever the training runs in.
     """
-    x = jnp.asarray(sample.points).T
-    features = Features(x, squared_norms(x))
+    features = features_of(sample.points)
     expected = jnp.sum(sample.reference_weight)
     per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
     start = init(key, sample, design.n_kernels)
