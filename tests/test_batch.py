@@ -3,6 +3,7 @@
 import functools
 import pickle
 
+import jax
 import numpy as np
 import pytest
 
@@ -33,14 +34,11 @@ def widths_of(samples: sparker.TwoSample) -> sparker.Schedule:
 
 
 def assert_same_bits(one: sparker.Fit, other: sparker.Fit) -> None:
-    for a, b in zip((*one.models, one.t), (*other.models, other.t), strict=True):
-        np.testing.assert_array_equal(a, b)
+    jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
 def only(result: sparker.Fit, toys: list[int]) -> sparker.Fit:
-    return sparker.Fit(
-        sparker.Ensemble(*(a[toys] for a in result.models)), result.t[toys], result.finite[toys]
-    )
+    return jax.tree.map(lambda array: array[toys], result)
 
 
 @pytest.mark.parametrize("d", FORMS.values(), ids=FORMS)

@@ -57,11 +57,17 @@ def test_too_little_memory_is_said_in_numbers():
         memory.toys_per_chunk(300, **CIFAR, **GIVEN, own_points=False, free_bytes=GIB)
 
 
-@pytest.mark.parametrize(("n_toys", "size"), [(1, 2), (2, 2), (3, 4), (16, 16), (300, 16)])
+@pytest.mark.parametrize(("n_toys", "size"), [(1, 2), (2, 2), (3, 4), (16, 16), (300, 64)])
 def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size):
     small = {"n_rows": 100, "n_features": 2, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
     assert jax.default_backend() == "cpu"
     assert memory.toys_per_chunk(n_toys, **small, **GIVEN, own_points=False) == size
+
+
+@pytest.mark.parametrize(("n_rows", "size"), [(1_000, 64), (22_000, 8), (110_000, 2)])
+def test_long_toys_are_trained_few_at_a_time(n_rows, size):
+    shape = {"n_features": 2, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
+    assert memory.toys_per_chunk(300, n_rows=n_rows, **shape, **GIVEN, own_points=False) == size
 
 
 @pytest.mark.parametrize(

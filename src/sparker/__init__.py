@@ -1,6 +1,8 @@
 """Does this sample come from the same distribution as that reference, and if not, where?"""
 
 from sparker.batch import Fit, FitConfig, fit, fit_chunks, fit_many
+from sparker.combine import cauchy, minimum, minimum_and_product, product
+from sparker.detect import run_toys, test
 from sparker.ensemble import (
     Competition,
     Ensemble,
@@ -11,9 +13,17 @@ from sparker.ensemble import (
     softmax,
 )
 from sparker.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
+from sparker.nulls import Permutation, Resample, Simulator
+from sparker.preprocess import standardise, unchanged, whiten
+from sparker.pvalues import Significance
+from sparker.result import TestResult
 from sparker.sample import TwoSample, as_points, pad, pool, stack, two_sample
+from sparker.sequential import Sequential
+from sparker.statistic import KernelStatistic
+from sparker.store import merge
 from sparker.widths import (
     Schedule,
+    WidthConfig,
     distance_range,
     geometric,
     linear,
@@ -28,12 +38,21 @@ __all__ = [
     "Ensemble",
     "Fit",
     "FitConfig",
+    "KernelStatistic",
     "Loss",
+    "Permutation",
+    "Resample",
     "Schedule",
+    "Sequential",
+    "Significance",
+    "Simulator",
+    "TestResult",
     "TwoSample",
+    "WidthConfig",
     "anomaly_score",
     "as_points",
     "binary_cross_entropy",
+    "cauchy",
     "components",
     "distance_range",
     "fit",
@@ -44,12 +63,21 @@ __all__ = [
     "linear",
     "log_ratio",
     "mean_squared_error",
+    "merge",
+    "minimum",
+    "minimum_and_product",
     "neyman_pearson",
     "pad",
     "pool",
+    "product",
+    "run_toys",
     "schedule",
     "softmax",
     "stack",
+    "standardise",
+    "test",
     "two_sample",
+    "unchanged",
+    "whiten",
     "width_range",
 ]

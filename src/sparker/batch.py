@@ -75,6 +75,8 @@ class Fit(NamedTuple):
 
     models: Ensemble  # mu (m, M, d), a (m, M), sigma (m,): the ensemble at each width read off
     t: np.ndarray  # (m,) its test statistic, in double precision
+    excess: np.ndarray  # (m,) how many data events too many it sees, see losses.excess
+    deficit: np.ndarray  # (m,) and how many expected ones are missing
     finite: np.ndarray  # () whether all of the above is
 
     def at(self, width: int) -> Ensemble:
@@ -87,8 +89,7 @@ class Fit(NamedTuple):
         """One fit of a batch."""
         if self.t.ndim != 2:
             raise ValueError("this is a single fit already")
-        models = Ensemble(*(array[position] for array in self.models))
-        return Fit(models, self.t[position], self.finite[position])
+        return jax.tree.map(lambda array: array[position], self)
 
 
 def fit(
@@ -193,7 +194,7 @@ def _fit_chunks(
     if not len(toys):
         return
     if chunk is None:
-        chunk = _chunk_size(draw(toys[:1]), len(toys), schedule, config)
+        chunk = chunk_size(draw(toys[:1]), len(toys), schedule, config)
     pool = placed = shape = None
     for start in range(0, len(toys), chunk):
         numbers = toys[start : start + chunk]
@@ -256,7 +257,7 @@ def _fit_chunk(
         jnp.asarray(_lengthen(weight, chunk), config.dtype)
         for weight in (batch.reference_weight, batch.data_weight)
     )
-    mu, a, t, finite = jax.tree.map(
+    mu, a, evaluation, finite = jax.tree.map(
         lambda array: np.asarray(array)[: len(numbers)],
         _train_chunk(
             jax.random.key(seed),
@@ -270,17 +271,22 @@ def _fit_chunk(
     )
     origin = np.expand_dims(placed.origin, -3)
     dtype = np.result_type(origin, config.dtype)
-    sigma = np.broadcast_to(schedule.widths.astype(dtype), t.shape)
-    return Fit(Ensemble(mu * dtype.type(placed.unit) + origin, a, sigma), t, finite)
+    sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
+    models = Ensemble(mu * dtype.type(placed.unit) + origin, a, sigma)
+    return Fit(models, evaluation.t, evaluation.excess, evaluation.deficit, finite)
 
 
-# Without this, XLA times candidate kernels as it compiles and two processes on one GPU may pick
-# different ones, so that their toys differ in the last bits. It costs no speed, saves most of the
-# compile time, and changes nothing on CPUs.
-SAME_BITS = {"xla_gpu_deterministic_ops": True}
+COMPILER_OPTIONS = {
+    # Without this, XLA times candidate kernels as it compiles and two processes on one GPU may pick
+    # different ones, so that their toys differ in the last bits. It costs no speed and saves most
+    # of the compile time.
+    "xla_gpu_deterministic_ops": True,
+    # XLA keeps to half of what many CPUs have, and is a tenth slower for it.
+    "xla_cpu_prefer_vector_width": 512,
+}
 
 
-@functools.partial(jax.jit, static_argnames="design", compiler_options=SAME_BITS)
+@functools.partial(jax.jit, static_argnames="design", compiler_options=COMPILER_OPTIONS)
 def _train_chunk(
     key: Array,
     toys: Array,  # (B,)
@@ -304,8 +310,9 @@ def _lengthen(array: AnyArray, length: int) -> np.ndarray:
     return np.pad(array, [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1))
 
 
-def _chunk_size(one: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig) -> int:
-    n_rows, n_features = one.points.shape[-2:]
+def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig) -> int:
+    """How many toys like this sample are trained at once, if so many are asked for."""
+    n_rows, n_features = sample.points.shape[-2:]
     return toys_per_chunk(
         n_toys,
         n_rows=n_rows,
@@ -313,6 +320,6 @@ def _chunk_size(one: TwoSample, n_toys: int, schedule: Schedule, config: FitConf
         n_kernels=config.n_kernels,
         n_widths=len(schedule.read_off),
         itemsize=np.dtype(config.dtype).itemsize,
-        own_points=one.points.ndim == 3,
-        points_itemsize=one.points.dtype.itemsize,
+        own_points=sample.points.ndim == 3,
+        points_itemsize=sample.points.dtype.itemsize,
     )

@@ -11,9 +11,12 @@ import psutil
 
 from sparker.distances import MAX_DIRECT_FEATURES
 
-MOST_TOYS = {"cpu": 16}
+MOST_TOYS = {"cpu": 64}
 MOST_TOYS_ELSEWHERE = 256
-"""Past these sizes a chunk gains no speed: caches overflow, or the accelerator is full already."""
+"""Past these sizes a chunk gains no speed: the processor, or the accelerator, is full already."""
+
+MOST_ROWS = {"cpu": 200_000}
+"""Rows of all toys of a chunk together: with more of them arrays do not stay in the caches."""
 
 FEWEST_TOYS = 2
 """A chunk of one is no cheaper than a chunk of two, and on CPUs slower: XLA's sums over a single
@@ -53,7 +56,10 @@ def toys_per_chunk(
             f"{needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; take fewer rows or a "
             "machine with more memory"
         )
-    cap = MOST_TOYS.get(jax.default_backend(), MOST_TOYS_ELSEWHERE)
+    device = jax.default_backend()
+    cap = MOST_TOYS.get(device, MOST_TOYS_ELSEWHERE)
+    if device in MOST_ROWS:
+        cap = max(min(cap, MOST_ROWS[device] // n_rows), FEWEST_TOYS)
     wanted = max(1 << (n_toys - 1).bit_length(), FEWEST_TOYS)
     return 1 << (int(min(room, cap, wanted)).bit_length() - 1)
 

@@ -65,19 +65,7 @@ def two_sample(
     >>> sample.reference_weight.tolist()
     [0.5, 0.5, 0.5, 0.5, 0.0, 0.0]
     """
-    reference_points = as_points("reference", reference)
-    data_points = as_points("data", data)
-    if reference_points.shape[1] != data_points.shape[1]:
-        raise ValueError(
-            f"data has {data_points.shape[1]} features, reference has "
-            f"{reference_points.shape[1]}; both must have the same columns"
-        )
-    names = [list(getattr(table, "columns", ())) for table in (reference, data)]
-    if all(names) and names[0] != names[1]:
-        raise ValueError(
-            f"data has the columns {names[1]}, reference has {names[0]}; both must have the same, "
-            "in the same order"
-        )
+    reference_points, data_points = as_alike("reference", reference, "data", data)
     points = np.concatenate([reference_points, data_points])
     weights = np.ones(len(points), points.dtype)
     if reference_weights is not None:
@@ -181,6 +169,30 @@ def as_points(name: str, values: ArrayLike) -> np.ndarray:
             f"{row}, column {column}; drop or impute these rows"
         )
     return array
+
+
+def as_alike(
+    name: str, values: ArrayLike, other_name: str, other: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two sets of rows with the same columns, see ``as_points``."""
+    points, other_points = as_points(name, values), as_points(other_name, other)
+    if points.shape[1] != other_points.shape[1]:
+        raise ValueError(
+            f"{other_name} has {other_points.shape[1]} features, {name} has {points.shape[1]}; "
+            "both must have the same columns"
+        )
+    names, other_names = column_names(values), column_names(other)
+    if names and other_names and names != other_names:
+        raise ValueError(
+            f"{other_name} has the columns {list(other_names)}, {name} has {list(names)}; both "
+            "must have the same, in the same order"
+        )
+    return points, other_points
+
+
+def column_names(table: object) -> tuple[str, ...]:
+    """The names of a table's columns, where it has any."""
+    return tuple(str(name) for name in getattr(table, "columns", ()))
 
 
 def as_weights(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:

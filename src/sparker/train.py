@@ -12,7 +12,7 @@ from jax import Array
 
 from sparker.distances import pull_back, squared_norms, sum_of
 from sparker.ensemble import Competition, Ensemble, kernel_values, parts
-from sparker.losses import Loss, statistic
+from sparker.losses import Loss, deficit, excess, statistic
 from sparker.sample import AnyArray, TwoSample
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-12)
@@ -45,12 +45,20 @@ class State(NamedTuple):
     optimizer: Any
 
 
+class Evaluation(NamedTuple):
+    """What a model says of the sample it was fitted to, in double precision."""
+
+    t: Array  # () the test statistic
+    excess: Array  # () data events too many
+    deficit: Array  # () data events missing
+
+
 class ReadOffs(NamedTuple):
-    """The models at the m widths read off, their test statistic, and whether all is finite."""
+    """The models at the m widths read off, what they say, and whether all is finite."""
 
     mu: Array  # (m, M, d)
     a: Array  # (m, M)
-    t: Array  # (m,), double
+    evaluation: Evaluation  # of (m,)
     finite: Array  # ()
 
 
@@ -123,8 +131,8 @@ def step(
     return State(mu, a, optimizer)
 
 
-def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Array:  # (m,)
-    """The statistic of several models, in double precision.
+def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:  # of (m,)
+    """The statistic and the effect sizes of several models, in double precision.
 
     In single precision the product form would lose the short distances around a kernel far out in
     the tails to rounding.
@@ -132,9 +140,10 @@ def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Array:  # (
     models, sample = jax.tree.map(lambda array: array.astype(jnp.float64), (models, sample))
     features = features_of(sample.points)
 
-    def one(model: Ensemble) -> Array:
+    def one(model: Ensemble) -> Evaluation:
         k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
-        return statistic(sum_of(parts(model.a, k, design.competition.share(k))), sample)
+        f = sum_of(parts(model.a, k, design.competition.share(k)))
+        return Evaluation(statistic(f, sample), excess(f, sample), deficit(f, sample))
 
     return jax.lax.map(one, models)
 
@@ -170,6 +179,6 @@ def train(
         return (state, read_mu.at[slot_t].set(state.mu), read_a.at[slot_t].set(state.a)), None
 
     (_, mu, a), _ = jax.lax.scan(advance, (start, read_mu, read_a), (sigma, slot))
-    t = evaluate(Ensemble(mu, a, sigma[read_off]), sample, design)
-    finite = jnp.all(jnp.isfinite(mu)) & jnp.all(jnp.isfinite(a)) & jnp.all(jnp.isfinite(t))
-    return ReadOffs(mu, a, t, finite)
+    evaluation = evaluate(Ensemble(mu, a, sigma[read_off]), sample, design)
+    finite = jnp.stack([jnp.all(jnp.isfinite(array)) for array in (mu, a, *evaluation)])
+    return ReadOffs(mu, a, evaluation, jnp.all(finite))

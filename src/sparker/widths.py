@@ -5,6 +5,7 @@ them stays exact.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -113,6 +114,37 @@ def schedule(
     read_off = np.maximum.accumulate(np.minimum(passed, latest) - order) + order
     read_off[-1] = steps - 1
     return Schedule(sigma, read_off)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthConfig:
+    """How a schedule is made for points not seen yet: ``width_range``, then ``schedule``."""
+
+    steps: int = 1000
+    n_widths: int = 10
+    annealing: Annealing = linear
+    first: float | None = None
+    """The first width, of points as they are fitted (standardised, as a rule). Left out: twice the
+    99 % percentile of the distances."""
+    last: float | None = None
+    """The last width. Left out: half the 1 % percentile of the distances."""
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < np.inf:
+                raise ValueError(f"{name} must be a positive width, got {value}")
+        schedule(1.0, 0.5, steps=self.steps, n_widths=self.n_widths)  # says what is wrong
+
+    def schedule(self, points: ArrayLike) -> Schedule:
+        """The schedule for these points."""
+        first, last = self.first, self.last
+        if first is None or last is None:
+            widest, narrowest = width_range(points)
+            first, last = first or widest, last or narrowest
+        return schedule(
+            first, last, steps=self.steps, n_widths=self.n_widths, annealing=self.annealing
+        )
 
 
 def check_schedule(plan: Schedule) -> None:

@@ -1,0 +1,72 @@
+"""Arrays and plain values in one file that is safe to load, whoever wrote it.
+
+An uncompressed NumPy archive with a JSON header. Nothing is ever unpickled, and nothing is read
+before its size was found to agree with the file's.
+"""
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HEADER = "header"
+
+
+def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the file whole or not at all, even if the machine stops halfway."""
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    half = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with half.open("wb") as file:
+            np.savez(file, allow_pickle=False, **{HEADER: text}, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a file, or a ``ValueError`` if it is not what it should be."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = {
+                info.filename.removesuffix(".npy"): _member(archive, info)
+                for info in archive.infolist()
+            }
+        header = json.loads(arrays.pop(HEADER).tobytes())
+        if not isinstance(header, dict) or header.get("kind") != kind:
+            raise ValueError(f"it is not a {kind}")
+    except FileNotFoundError:
+        raise
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, NotImplementedError) as error:
+        raise ValueError(
+            f"{path} is not a {kind} saved by sparker, or is damaged: {error}"
+        ) from error
+    return header, arrays
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{info.filename} is compressed")  # and may be any size once unpacked
+    with archive.open(info) as file:
+        content = io.BytesIO(file.read())
+    version = np.lib.format.read_magic(content)
+    header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    shape, _, dtype = header[version](content)
+    if dtype.hasobject:
+        raise ValueError(f"{info.filename} holds Python objects")
+    size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+    if size != info.file_size - content.tell():
+        raise ValueError(f"{info.filename} does not have the size it claims")
+    content.seek(0)
+    return np.lib.format.read_array(content, allow_pickle=False)

@@ -1,0 +1,43 @@
+"""One test out of many: p-values at several widths combined into a single score.
+
+Each rule turns p-values (n, m) into scores (n,) that *grow* with the anomaly. A score is not a
+p-value yet: ``pvalues.p_values`` ranks it among the toys once more, which pays for having looked at
+m widths, whatever the rule and however the widths depend on each other.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+Combination = Callable[[np.ndarray], np.ndarray]
+
+
+def minimum_and_product(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+    """``-1/2 min log p - 1/(2m) sum log p``: one width that stands out, or many that agree.
+
+    Paper: prints ``-1/2 min[log p]`` and calls the outcome p(D); it grows with the anomaly.
+
+    >>> import numpy as np
+    >>> minimum_and_product(np.array([[0.5, 0.01], [0.07, 0.07]])).round(2).tolist()
+    [3.63, 2.66]
+    """
+    return (minimum(p) + product(p) / p.shape[1]) / 2
+
+
+def minimum(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+    """``-log min p``: the width that stands out most."""
+    return -np.log(np.min(p, axis=1))
+
+
+def product(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+    """``-sum log p``, Fisher's rule: many widths that agree."""
+    return -np.sum(np.log(p), axis=1)
+
+
+def cauchy(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+    """The mean of ``tan((1/2 - p) pi)``, Cauchy's rule.
+
+    A p-value above 0.999 counts as that: at 1 the tangent is minus infinity, and one width without
+    any evidence would outweigh all the others.
+    """
+    return np.mean(np.tan((0.5 - np.minimum(p, 0.999)) * np.pi), axis=1)

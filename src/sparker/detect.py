@@ -1,0 +1,308 @@
+"""Algorithm 1: does this sample come from the same distribution as that reference?"""
+
+import time
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax.typing import ArrayLike
+
+from sparker import calibrate
+from sparker.batch import FitConfig
+from sparker.calibrate import Plan, Table
+from sparker.combine import Combination, minimum_and_product
+from sparker.ensemble import Competition, Ensemble, components
+from sparker.nulls import Samples, Scheme, samples, scheme
+from sparker.preprocess import Preprocess, Transform, standardise
+from sparker.progress import reporter
+from sparker.pvalues import Ranked, rank, significance
+from sparker.record import plain, versions
+from sparker.result import TestResult
+from sparker.sample import TwoSample, column_names
+from sparker.sequential import Sequential
+from sparker.statistic import KernelStatistic, Statistic, as_statistic
+from sparker.widths import WidthConfig
+
+AnyStatistic = Statistic | Callable[[np.random.Generator, TwoSample], Any]
+Progress = bool | Callable[[int, int], None]
+
+
+def test(
+    reference: ArrayLike,
+    data: ArrayLike,
+    *,
+    n_calibration: int = 300,
+    seed: int = 0,
+    null: str | Scheme = "permutation",
+    reference_weights: ArrayLike | None = None,
+    expected: float | None = None,
+    groups: tuple[ArrayLike, ArrayLike] | None = None,
+    config: FitConfig | None = None,
+    widths: WidthConfig | None = None,
+    preprocess: Preprocess = standardise,
+    combine: Combination = minimum_and_product,
+    statistic: AnyStatistic | None = None,
+    stop: Sequential | None = None,
+    store: str | PathLike[str] | None = None,
+    progress: Progress | None = None,
+    chunk: int | None = None,
+) -> TestResult:
+    """Test whether ``data`` come from the distribution of ``reference``; say where they do not.
+
+    Args:
+        reference: anomaly-free rows (N_R, d), several times as many as data rows if possible.
+        data: the rows in question (N_D, d), with the same columns.
+        n_calibration: number of anomaly-free experiments; p-values go down to one over this + 1.
+        seed: decides the toys and the fits; the same seed gives the same p-value.
+        null: how anomaly-free experiments are made, ``"permutation"``, ``"resample"`` or an object
+            of ``sparker.nulls``.
+        reference_weights: one a reference row, if their density is only the expected one when
+            weighted.
+        expected: the number of data rows expected; if given, the total count is tested too.
+        groups: a pair, the group of each reference row and of each data row; groups stay together.
+        config: the settings of the kernels and their training.
+        widths: from which to which width the kernels are annealed, and in how many steps.
+        preprocess: ``standardise``, ``whiten`` or ``unchanged`` of ``sparker.preprocess``.
+        combine: how the widths become one test, a rule of ``sparker.combine``.
+        statistic: another statistic than SparKer's, a function (rng, sample) -> t for one.
+        stop: when to stop early, see ``Sequential``; left out, all toys are made.
+        store: a folder that keeps finished toys, so that an interrupted call can be continued.
+        progress: whether to draw a progress bar on stderr (where that is a terminal, if left out),
+            or a function of (done, total).
+        chunk: toys trained at once; as many as are good for speed and fit into memory if left out.
+
+    >>> import numpy as np
+    >>> import sparker
+    >>> rng = np.random.default_rng(0)
+    >>> reference, data = rng.normal(size=(2000, 2)), rng.normal(size=(300, 2))
+    >>> data[:12] = [2, 2] + 0.1 * rng.normal(size=(12, 2))
+    >>> result = sparker.test(reference, data, n_calibration=50)
+    >>> round(result.p_value, 4), bool(np.all(np.argsort(-result.scores)[:10] < 12))
+    (0.0196, True)
+    """
+    began = time.perf_counter()
+    experiment = prepare(
+        reference,
+        data,
+        n_calibration=n_calibration,
+        seed=seed,
+        null=null,
+        reference_weights=reference_weights,
+        expected=expected,
+        groups=groups,
+        config=config,
+        widths=widths,
+        preprocess=preprocess,
+        statistic=statistic,
+        chunk=chunk,
+    )
+    prepared = time.perf_counter()
+
+    def verdict(table: Table) -> Ranked | None:
+        n = min(table.n_in_a_row, n_calibration + 1)
+        if stop is None:
+            return rank(table.first(n)[0], combine) if n > n_calibration else None
+        return stop.rank(table.first(n)[0], combine, complete=n > n_calibration) if n else None
+
+    with reporter(progress, n_calibration + 1) as tell:
+        table = experiment.run(
+            range(n_calibration + 1),
+            store=store,
+            tell=tell,
+            enough=lambda table: stop is not None and verdict(table) is not None,
+        )
+    trained = time.perf_counter()
+    ranked = verdict(table)
+    assert ranked is not None  # all toys are there, or stop said so
+    n_made = len(ranked.score) if stop is None else stop.table + len(ranked.score)
+    found = interpret(experiment, table, ranked, n_made)
+    timings = {
+        "prepare": prepared - began,
+        "toys": trained - prepared,
+        "total": time.perf_counter() - began,
+    }
+    settings = {
+        **experiment.description,
+        "n_calibration": n_calibration,
+        "combine": plain(combine),
+        "stop": plain(stop),
+    }
+    return TestResult(
+        **found,
+        columns=column_names(reference) or column_names(data),
+        settings=settings,
+        seed=seed,
+        versions=versions(),
+        timings=timings,
+    )
+
+
+def run_toys(
+    reference: ArrayLike,
+    data: ArrayLike,
+    *,
+    toys: Sequence[int],
+    store: str | PathLike[str],
+    n_calibration: int = 300,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> int:
+    """Make some of the experiments of a test, to be merged or continued later; how many were made.
+
+    Number 0 is the fit to the data, 1 to ``n_calibration`` are toys. ``settings`` are those of
+    ``test``. Stores that several machines filled are brought together by ``merge``, and ``test``
+    with the merged store then finds everything done.
+    """
+    numbers = sorted({int(number) for number in toys})
+    if not numbers or numbers[0] < 0 or numbers[-1] > n_calibration:
+        raise ValueError(f"toys must be numbers from 0 to n_calibration = {n_calibration}")
+    for name in ("combine", "stop"):  # settings of the verdict, not of the toys
+        settings.pop(name, None)
+    experiment = prepare(reference, data, n_calibration=n_calibration, **settings)
+    with reporter(progress, len(numbers)) as tell:
+        experiment.run(numbers, store=store, tell=tell)
+    return len(numbers)
+
+
+class Experiment(NamedTuple):
+    """A test with everything decided but nothing run."""
+
+    observed: Samples
+    statistic: Statistic
+    plan: Plan
+    seed: int
+    chunk: int
+    description: dict[str, Any]
+
+    def run(self, numbers: Sequence[int], **options: Any) -> Table:
+        """Make the experiments of these numbers, see ``calibrate.run``."""
+        return calibrate.run(
+            self.plan,
+            numbers,
+            seed=self.seed,
+            chunk=self.chunk,
+            manifest=self.description,
+            **options,
+        )
+
+
+def prepare(
+    reference: ArrayLike,
+    data: ArrayLike,
+    *,
+    n_calibration: int,
+    seed: int = 0,
+    null: str | Scheme = "permutation",
+    reference_weights: ArrayLike | None = None,
+    expected: float | None = None,
+    groups: tuple[ArrayLike, ArrayLike] | None = None,
+    config: FitConfig | None = None,
+    widths: WidthConfig | None = None,
+    preprocess: Preprocess = standardise,
+    statistic: AnyStatistic | None = None,
+    chunk: int | None = None,
+) -> Experiment:
+    """Check everything, and decide all that the toys share."""
+    if int(n_calibration) != n_calibration or n_calibration < 1:
+        raise ValueError(f"n_calibration must be a whole number from 1 on, got {n_calibration}")
+    if int(seed) != seed or not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be a whole number between 0 and 2**32 - 1, got {seed}")
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk must be at least 1, got {chunk}")
+    observed = samples(
+        reference, data, reference_weights=reference_weights, expected=expected, groups=groups
+    )
+    chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
+    if isinstance(chosen, KernelStatistic):
+        _check_enough_rows(observed, chosen.config.n_kernels)
+    by = scheme(null)
+    plan = calibrate.plan(by.experiments(observed, seed), preprocess, chosen)
+    if chunk is None:
+        one = plan.toys.draw([1])
+        chunk = plan.toys.statistic.chunk_size(one, n_calibration + 1)
+    description = calibrate.describe(plan, observed, by, preprocess, seed)
+    return Experiment(observed, chosen, plan, seed, chunk, description)
+
+
+def interpret(experiment: Experiment, table: Table, ranked: Ranked, n_made: int) -> dict[str, Any]:
+    """What the observed row of the table says beside its toys."""
+    observed, transform = experiment.observed, experiment.plan.observed.transform
+    t, excess, deficit = table.first(n_made)
+    if not np.all(np.isfinite(t[0])):
+        raise FloatingPointError(
+            "the statistic of the data is not finite, so there is nothing to compare; look for "
+            "extreme values in the data, or lower the amplitude clip"
+        )
+    best = clearest(t, ranked.p_by_column)
+    columns = experiment.plan.observed.statistic.columns
+    data_components = reference_components = None
+    if table.models is not None and isinstance(experiment.statistic, KernelStatistic):
+        model = Ensemble(*(array[best] for array in table.models))
+        competition = experiment.statistic.config.competition
+        data_components, reference_components = (
+            _components(model, transform, rows, competition)
+            for rows in (observed.data, observed.reference)
+        )
+    failed = ~np.all(np.isfinite(t[1:]), axis=1)
+    return {
+        "p_value": ranked.p_value,
+        "interval": ranked.interval,
+        "significance": significance(ranked.p_value, ranked.above),
+        "above": ranked.above,
+        "n_toys": ranked.n_toys,
+        "n_failed": int(failed.sum()),
+        "widths": columns if len(columns) else np.arange(t.shape[1]),
+        "t": t[0],
+        "p_by_width": ranked.p_by_column,
+        "null_t": t[1:],
+        "score": float(ranked.score[0]),
+        "null_score": ranked.score[1:],
+        "best": best,
+        "excess": excess[0],
+        "deficit": deficit[0],
+        "null_excess": excess[1:],
+        "null_deficit": deficit[1:],
+        "models": table.models,
+        "transform": transform,
+        "data_components": data_components,
+        "reference_components": reference_components,
+        "notes": _notes(transform, observed),
+    }
+
+
+def clearest(t: np.ndarray, p: np.ndarray) -> int:
+    """The column of the smallest p-value; of several, where the data stand out by most spreads."""
+    toys = np.where(np.isfinite(t[1:]), t[1:], np.nan)
+    spread = np.nanstd(toys, axis=0)
+    distance = (t[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
+    return int(np.argmax(np.where(p == p.min(), distance, -np.inf)))
+
+
+def _components(
+    model: Ensemble, transform: Transform, rows: np.ndarray, competition: Competition
+) -> np.ndarray:
+    return components(model, transform(rows), competition)
+
+
+def _check_enough_rows(observed: Samples, n_kernels: int) -> None:
+    for name, rows in (("reference", observed.reference), ("data", observed.data)):
+        if len(rows) < n_kernels:
+            raise ValueError(
+                f"{name} has {len(rows)} rows, fewer than the {n_kernels} kernels; take more rows "
+                "or a config with fewer kernels"
+            )
+
+
+def _notes(transform: Transform, observed: Samples) -> tuple[str, ...]:
+    notes = []
+    if len(transform.dropped):
+        notes.append(f"columns {transform.dropped.tolist()} do not vary and were left out")
+        strays = transform.strays(observed.data)
+        for column, n in zip(transform.dropped, strays, strict=True):
+            if n:
+                notes.append(
+                    f"column {column} never varies in the reference, but {n} data rows differ "
+                    "from it there: an anomaly that this test does not see"
+                )
+    return tuple(notes)

@@ -1,0 +1,112 @@
+"""From the statistic of the data and of the toys to a p-value, and how sure it is.
+
+The observed sample and B anomaly-free toys are B + 1 rows of one table. Every row is ranked among
+all of them, itself included, so that no row is treated differently: if the sample is anomaly-free
+it is one more toy, and its rank is as likely to be any of the B + 1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta, gumbel_r, norm, rankdata
+
+from sparker.combine import Combination
+
+CONFIDENCE = 0.95
+
+
+def p_values(t: np.ndarray) -> np.ndarray:  # (n,) or (n, m), of the same shape
+    """The share of rows whose statistic is at least as large as this row's, column by column.
+
+    The only p-value of this package: ``(1 + #{others >= t}) / n``, never zero. A row that is not
+    finite counts as larger than any other.
+
+    Paper: Algorithm 1's ``1 - EDF`` gives the largest toy a p-value of 0 and its global P has no
+    ``+ 1``; the appendix's formula, which this is, has.
+
+    >>> import numpy as np
+    >>> p_values(np.array([2.0, 0.1, 3.0, np.nan])).tolist()
+    [0.75, 1.0, 0.5, 0.25]
+    """
+    t = np.where(np.isfinite(t), t, np.inf)
+    return rankdata(-t, method="max", axis=0) / len(t)
+
+
+class Ranked(NamedTuple):
+    """A table of statistics and what it says of its first row, the observed one."""
+
+    p_by_column: np.ndarray  # (m,)
+    score: np.ndarray  # (n,) combined, of the observed row and of the toys
+    p_value: float
+    interval: tuple[float, float]
+    above: int  # toys with a score at least as large as the observed one
+    n_toys: int  # toys the p-value rests on
+
+
+def rank(t: np.ndarray, combine: Combination) -> Ranked:
+    """Algorithm 1 from the p-values on: row 0 of t (n, m) is observed, the others are toys."""
+    p = p_values(t)
+    score = combine(p)
+    p_value = float(p_values(score)[0])
+    n_toys = len(t) - 1
+    above = round(p_value * len(t)) - 1
+    return Ranked(p[0], score, p_value, clopper_pearson(above, n_toys), above, n_toys)
+
+
+def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The exact interval of a probability after k of n successes.
+
+    >>> [round(end, 4) for end in clopper_pearson(0, 300)]
+    [0.0, 0.0122]
+    """
+    tail = (1 - confidence) / 2
+    low = float(beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0
+    high = float(beta.isf(tail, k + 1, n - k)) if k < n else 1.0
+    return low, high
+
+
+class Significance(float):
+    """A one-sided Z in standard deviations, printed with >= where it is only a lower bound."""
+
+    at_least: bool
+
+    def __new__(cls, z: float, at_least: bool = False) -> "Significance":  # noqa: D102
+        self = super().__new__(cls, z)
+        self.at_least = at_least
+        return self
+
+    def __format__(self, spec: str) -> str:
+        return ">= " * self.at_least + float(self).__format__(spec or ".2f")
+
+    def __str__(self) -> str:
+        return format(self, ".2f")
+
+    def __reduce__(self) -> tuple[type, tuple[float, bool]]:  # copied whole
+        return Significance, (float(self), self.at_least)
+
+    def __repr__(self) -> str:
+        return f"Significance({float(self)!r}, at_least={self.at_least})"
+
+
+def significance(p_value: float, above: int) -> Significance:
+    """The Z of a p-value; with no toy above, the data may be further out than the toys can tell.
+
+    >>> print(significance(1 / 301, above=0), "|", significance(0.5, above=150))
+    >= 2.71 | 0.00
+    """
+    return Significance(float(norm.isf(p_value)) + 0.0, at_least=above == 0)
+
+
+def smooth_p_values(t: np.ndarray, toys: np.ndarray) -> np.ndarray:  # (n, m), (B, m) -> (n, m)
+    """Approximate p-values that do not end at 1/(B + 1), from each column's mean and spread.
+
+    A Gumbel distribution with the toys' moments: an exponential tail, for any statistic, wherever
+    its zero is. They only put the columns on one scale; what is made of them is calibrated by toys
+    that these moments have not seen, or by a fit that is checked.
+    """
+    toys = np.where(np.isfinite(toys), toys, np.nan)
+    spread = np.nanstd(toys, axis=0)
+    scale = np.where(spread > 0, spread, 1) * np.sqrt(6) / np.pi
+    location = np.nanmean(toys, axis=0) - np.euler_gamma * scale
+    p = gumbel_r.sf(np.where(np.isfinite(t), t, np.inf), location, scale)
+    return np.clip(p, np.finfo(float).tiny, 1)

@@ -1,0 +1,293 @@
+"""What a test found, whole, in one frozen object that can be saved and loaded anywhere."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax.typing import ArrayLike
+
+from sparker import arrays, ensemble
+from sparker.ensemble import Competition, Ensemble
+from sparker.preprocess import Transform
+from sparker.pvalues import CONFIDENCE, Significance
+from sparker.sample import as_points
+from sparker.tail import TailFit, fit_tail
+
+KIND = "test result"
+COMPETITIONS: dict[str, Competition] = {
+    "softmax": ensemble.softmax,
+    "independent": ensemble.independent,
+}
+
+
+class Effect(NamedTuple):
+    """A number of events, with the range that toys allow for it."""
+
+    events: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.events:.1f} ({self.low:.1f} to {self.high:.1f})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class TestResult:
+    """The outcome of ``sparker.test``.
+
+    Widths, kernel locations and models are in the coordinates of the fit (standardised, as a rule):
+    ``transform`` leads there and ``locations`` back. B is the number of toys, m that of widths, M
+    that of kernels.
+    """
+
+    __test__ = False  # not a test case, whatever pytest makes of the name
+
+    p_value: float
+    interval: tuple[float, float]
+    """The exact 95 % interval of the p-value for infinitely many toys."""
+    significance: Significance
+    """The one-sided Z of the p-value; a lower bound where no toy lies above."""
+    above: int
+    """Toys at least as extreme as the data."""
+    n_toys: int
+    """Toys the p-value rests on."""
+    n_failed: int
+    """Toys that did not stay finite; they count as more extreme than the data."""
+    widths: np.ndarray  # (m,)
+    t: np.ndarray  # (m,)
+    p_by_width: np.ndarray  # (m,)
+    null_t: np.ndarray  # (B, m)
+    score: float
+    """The combined score of the data, see ``sparker.combine``."""
+    null_score: np.ndarray  # (toys compared,)
+    best: int
+    """The width of the smallest p-value, at which ``scores`` and ``effect`` are given."""
+    excess: np.ndarray  # (m,) data events too many, before the toys' are subtracted
+    deficit: np.ndarray  # (m,)
+    null_excess: np.ndarray  # (B, m)
+    null_deficit: np.ndarray  # (B, m)
+    models: Ensemble | None  # of (m, ...); None where another statistic was used, as below
+    transform: Transform
+    data_components: np.ndarray | None  # (N_D, M) f_i of each data row, in the order given
+    reference_components: np.ndarray | None  # (N_R, M)
+    columns: tuple[str, ...]
+    """The names of the features, where the samples came with any."""
+    settings: dict[str, Any]
+    seed: int
+    versions: dict[str, str]
+    timings: dict[str, float]
+    """Seconds."""
+    notes: tuple[str, ...]
+
+    @property
+    def model(self) -> Ensemble:
+        """The ensemble at the best width."""
+        if self.models is None:
+            raise ValueError("the statistic of this test fits no kernels: there is no model")
+        return Ensemble(*(array[self.best] for array in self.models))
+
+    @property
+    def scores(self) -> np.ndarray | None:  # (N_D,)
+        """The log density ratio f of every data row: positive where there are too many."""
+        return None if self.data_components is None else self.data_components.sum(1)
+
+    @property
+    def reference_scores(self) -> np.ndarray | None:  # (N_R,)
+        """F of every reference row."""
+        return None if self.reference_components is None else self.reference_components.sum(1)
+
+    @property
+    def locations(self) -> np.ndarray:  # (M, d)
+        """Where the kernels of the best width sit, in the features' own units."""
+        return self.transform.inverse(np.asarray(self.model.mu))
+
+    @property
+    def effect_excess(self) -> Effect:
+        """How many data events too many there are, at the best width."""
+        return _effect(self.excess[self.best], self.null_excess[:, self.best])
+
+    @property
+    def effect_deficit(self) -> Effect:
+        """How many expected events are missing, at the best width."""
+        return _effect(self.deficit[self.best], self.null_deficit[:, self.best])
+
+    def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
+        """The kernels' components f_i at new rows, preprocessed as the samples were."""
+        model, settings = self.model, self.settings["statistic"]["kernels"]
+        if settings["competition"] not in COMPETITIONS:
+            raise ValueError(
+                f"new rows cannot be scored: the competition {settings['competition']} was not one "
+                f"of {list(COMPETITIONS)}"
+            )
+        competition = COMPETITIONS[settings["competition"]]
+        return ensemble.components(model, self.transform(as_points("rows", rows)), competition)
+
+    def log_ratio(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N,)
+        """F at new rows."""
+        return self.components(rows).sum(1)
+
+    def tail_fit(self) -> TailFit:
+        """A p-value beyond the reach of the toys, extrapolated; refused where the fit is bad."""
+        return fit_tail(self.t, self.null_t, self.settings["combine"])
+
+    def summary(self) -> str:
+        """The result in a few lines of plain text."""
+        low, high = self.interval
+        lines = [
+            f"p-value {self.p_value:.4g} (95 % interval {low:.2g} to {high:.2g}), "
+            f"significance {self.significance} sigma",
+            f"{self.above} of {self.n_toys} anomaly-free experiments look at least as different "
+            "from the reference as the data do",
+        ]
+        if self.models is not None:
+            lines.append(
+                f"most clearly at width {self.widths[self.best]:.3g} of "
+                f"{self.widths[0]:.3g} to {self.widths[-1]:.3g}: "
+                f"{self.effect_excess} events too many, {self.effect_deficit} missing"
+            )
+        if self.n_failed:
+            lines.append(
+                f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
+            )
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the large arrays, as JSON knows it."""
+        low, high = self.interval
+        found: dict[str, Any] = {
+            "p_value": self.p_value,
+            "p_interval": {"low": low, "high": high, "confidence": CONFIDENCE},
+            "significance": float(self.significance),
+            "significance_is_lower_bound": self.significance.at_least,
+            "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
+            "widths": [
+                {
+                    "width": float(self.widths[i]),
+                    "t": float(self.t[i]),
+                    "p_value": float(self.p_by_width[i]),
+                    "null_median": _finite_quantile(self.null_t[:, i], 0.5),
+                    "null_95": _finite_quantile(self.null_t[:, i], 0.95),
+                }
+                for i in range(len(self.t))
+            ],
+            "best_width": self.best,
+        }
+        if self.models is not None:
+            found["excess"] = self.effect_excess._asdict()
+            found["deficit"] = self.effect_deficit._asdict()
+            found["kernels"] = [
+                {"location": location.tolist(), "amplitude": float(a)}
+                for location, a in zip(self.locations, self.model.a, strict=True)
+            ]
+        return found | {
+            "columns": list(self.columns),
+            "dropped_columns": self.transform.dropped.tolist(),
+            "settings": self.settings,
+            "seed": self.seed,
+            "versions": self.versions,
+            "timings": self.timings,
+            "notes": list(self.notes),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, which ``load`` reads; no code is stored in it."""
+        header: dict[str, Any] = {"kind": KIND}
+        contents: dict[str, np.ndarray] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Ensemble | Transform):
+                contents |= {f"{field.name}.{k}": np.asarray(v) for k, v in value._asdict().items()}
+            elif isinstance(value, np.ndarray):
+                contents[field.name] = value
+            else:
+                header[field.name] = value
+        header["significance"] = [float(self.significance), self.significance.at_least]
+        arrays.write(Path(path), header, contents)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "TestResult":
+        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
+        header, contents = arrays.read(Path(path), KIND)
+        try:
+            return cls(**_restore(header, contents))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TestResult):
+            return NotImplemented
+        return all(
+            _same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"<TestResult p_value={self.p_value:.4g} significance {self.significance} "
+            f"toys={self.n_toys}>"
+        )
+
+
+def _effect(observed: float, null: np.ndarray) -> Effect:
+    """What the data show beyond anomaly-free toys, and beyond their central 95 %.
+
+    Kernels find a few events too many in any sample: they look for them.
+    """
+    null = null[np.isfinite(null)]
+    if not len(null):
+        return Effect(float("nan"), float("nan"), float("nan"))
+    low, middle, high = np.quantile(null, [0.025, 0.5, 0.975])
+    events, least, most = (max(0.0, float(observed - toy)) for toy in (middle, high, low))
+    return Effect(events, least, most)
+
+
+def _finite_quantile(values: np.ndarray, q: float) -> float | None:
+    finite = values[np.isfinite(values)]
+    return float(np.quantile(finite, q)) if len(finite) else None
+
+
+def _restore(header: Mapping[str, Any], contents: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields(TestResult):
+        name = field.name
+        if name in contents:
+            values[name] = contents[name]
+        elif name == "transform":
+            values[name] = Transform(*(contents[f"{name}.{k}"] for k in Transform._fields))
+        elif name == "models" and f"{name}.mu" in contents:
+            values[name] = Ensemble(*(contents[f"{name}.{k}"] for k in Ensemble._fields))
+        else:
+            values[name] = header[name]
+    z, at_least = values["significance"]
+    values["significance"] = Significance(float(z), bool(at_least))
+    low, high = values["interval"]
+    values["interval"] = float(low), float(high)
+    for name in ("columns", "notes"):
+        values[name] = tuple(str(item) for item in values[name])
+    n_widths = len(values["widths"])
+    for name in ("t", "p_by_width", "excess", "deficit"):
+        if values[name].shape != (n_widths,):
+            raise ValueError(f"{name} has shape {values[name].shape}, not ({n_widths},)")
+    if not 0 <= values["best"] < n_widths:
+        raise ValueError(f"best is {values['best']}")
+    return values
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, Ensemble | Transform):
+        return isinstance(other, type(one)) and all(
+            _same(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True)
+        )
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and bool(
+            one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
+        )
+    if isinstance(one, Significance):
+        return isinstance(other, Significance) and bool(
+            one == other and one.at_least == other.at_least
+        )
+    return bool(one == other)

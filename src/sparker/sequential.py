@@ -1,0 +1,69 @@
+"""Stopping early, validly: Besag and Clifford's sequential Monte Carlo test.
+
+A sample that looks like any other toy need not be compared with hundreds of them. Toys are drawn
+until ``exceedances`` of them lie above the data; if that takes l toys, p = exceedances / l. If it
+does not happen within all toys, p = (1 + number above) / (toys + 1) as ever. Both are exact (J.
+Besag and P. Clifford, Biometrika 78, 301, 1991), given scores that do not depend on how many toys
+were drawn. Ranks do, so the first ``table`` toys are set aside: they only fix the scale of each
+column, and the toys after them are compared with the data.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta
+
+from sparker.combine import Combination
+from sparker.pvalues import CONFIDENCE, Ranked, clopper_pearson, p_values, smooth_p_values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequential:
+    """When to stop."""
+
+    exceedances: int = 10
+    """Toys above the data that settle it. The p-value's relative error is about one over the
+    square root of this."""
+    table: int = 30
+    """Toys set aside to put the columns on one scale."""
+
+    def __post_init__(self) -> None:
+        if self.exceedances < 1:
+            raise ValueError(f"exceedances must be at least 1, got {self.exceedances}")
+        if self.table < 10:
+            raise ValueError(f"table must be at least 10 toys, got {self.table}")
+
+    def rank(self, t: np.ndarray, combine: Combination, *, complete: bool) -> Ranked | None:
+        """What the rows so far (observed, table, compared toys) say; None while undecided.
+
+        ``complete`` says that there are no more toys to come. Only the toys up to the decision
+        count, however many more were trained along with them.
+        """
+        table, compared = t[1 : 1 + self.table], t[1 + self.table :]
+        if len(compared) == 0:
+            return None
+        rows = np.concatenate([t[:1], compared])
+        score = combine(smooth_p_values(rows, table))
+        finite = np.isfinite(rows).all(axis=1)
+        score = np.where(finite, score, np.inf)
+        above = np.cumsum(score[1:] >= score[0])
+        reached = np.flatnonzero(above == self.exceedances)
+        if len(reached):
+            n = int(reached[0]) + 1
+            k, p_value = self.exceedances, self.exceedances / n
+            interval = _inverse_binomial(k, n)
+        elif complete:
+            n, k = len(compared), int(above[-1])
+            p_value, interval = (k + 1) / (n + 1), clopper_pearson(k, n)
+        else:
+            return None
+        by_column = p_values(t[: 1 + self.table + n])[0]
+        return Ranked(by_column, score[: n + 1], p_value, interval, k, n)
+
+
+def _inverse_binomial(
+    k: int, n: int, confidence: float = CONFIDENCE
+) -> tuple[float, float]:  # the exact interval when trials go on until the k-th success, the n-th
+    tail = (1 - confidence) / 2
+    high = float(beta.isf(tail, k, n - k)) if n > k else 1.0
+    return float(beta.ppf(tail, k, n - k + 1)), high

@@ -1,0 +1,174 @@
+"""One contract for every test statistic, so that calibration is written once.
+
+A ``Statistic`` first sees the rows that may decide its settings (never who is data) and is then
+evaluated on batches of experiments. ``KernelStatistic`` is SparKer; any function of one sample is
+made a statistic by ``EachSample``.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sparker.batch import FitConfig, chunk_size, fit_chunks
+from sparker.ensemble import Ensemble
+from sparker.nulls import Draw
+from sparker.sample import TwoSample
+from sparker.widths import Schedule, WidthConfig
+
+
+class Outcome(NamedTuple):
+    """The statistic of B experiments, at m widths or whatever else its columns are."""
+
+    t: np.ndarray  # (B, m), larger where data and reference differ more
+    excess: np.ndarray  # (B, m) data events too many; NaN for statistics that do not say
+    deficit: np.ndarray  # (B, m)
+    models: Ensemble | None  # of (B, m, ...), where the statistic fits any
+
+
+class Prepared(Protocol):
+    """A statistic whose settings are fixed."""
+
+    @property
+    def columns(self) -> np.ndarray:
+        """(m,) what the columns are: the widths, for kernels."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that decides the outcome, as plain values."""
+
+    def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
+        """How many experiments like this batch are best evaluated at once."""
+
+    def chunks(
+        self, seed: int, draw: Draw, numbers: Sequence[int], chunk: int
+    ) -> Iterator[tuple[Sequence[int], Outcome]]:
+        """Evaluate the experiments of these numbers, a chunk at a time."""
+
+
+class Statistic(Protocol):
+    """What a test ranks."""
+
+    def prepare(self, points: np.ndarray) -> Prepared:
+        """Fix all settings that depend on the points, without knowing which are data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelStatistic:
+    """SparKer's ``t = -2 L_NP`` at each width read off."""
+
+    config: FitConfig = FitConfig()
+    widths: WidthConfig = WidthConfig()
+
+    def prepare(self, points: np.ndarray) -> "_PreparedKernels":
+        """Choose the widths."""
+        return _PreparedKernels(self.config, self.widths.schedule(points))
+
+
+class _PreparedKernels(NamedTuple):
+    config: FitConfig
+    schedule: Schedule
+
+    @property
+    def columns(self) -> np.ndarray:
+        return self.schedule.widths
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "kernels": self.config,
+            "steps": len(self.schedule.sigma),
+            # Not to the last bit: another machine may round the sums behind them otherwise.
+            "widths": [float(f"{width:.6g}") for width in self.columns],
+        }
+
+    def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
+        return chunk_size(sample, n_toys, self.schedule, self.config)
+
+    def chunks(
+        self, seed: int, draw: Draw, numbers: Sequence[int], chunk: int
+    ) -> Iterator[tuple[Sequence[int], Outcome]]:
+        for done, fits in fit_chunks(seed, draw, numbers, self.schedule, self.config, chunk=chunk):
+            t = np.where(fits.finite[:, None], fits.t, np.nan)
+            yield done, Outcome(t, fits.excess, fits.deficit, fits.models)
+
+
+@dataclass(frozen=True)
+class EachSample:
+    """A statistic from a function ``(rng, sample) -> t``, one experiment at a time.
+
+    ``sample`` is a ``TwoSample`` of preprocessed points without padding, ``t`` a number or an array
+    of m numbers, larger where the samples differ more.
+    """
+
+    function: Callable[[np.random.Generator, TwoSample], Any]
+
+    def prepare(self, points: np.ndarray) -> "_PreparedFunction":
+        """Nothing to prepare."""
+        return _PreparedFunction(self.function)
+
+
+class _PreparedFunction(NamedTuple):
+    function: Callable[[np.random.Generator, TwoSample], Any]
+
+    @property
+    def columns(self) -> np.ndarray:
+        return np.empty(0)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"function": self.function}
+
+    def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
+        return 16
+
+    def chunks(
+        self, seed: int, draw: Draw, numbers: Sequence[int], chunk: int
+    ) -> Iterator[tuple[Sequence[int], Outcome]]:
+        for start in range(0, len(numbers), chunk):
+            now = numbers[start : start + chunk]
+            batch = draw(now)
+            rows = [
+                self._one(np.random.default_rng([seed, number, 1]), _single(batch, position))
+                for position, number in enumerate(now)
+            ]
+            t = np.stack(rows)
+            unknown = np.full_like(t, np.nan)
+            yield now, Outcome(t, unknown, unknown, None)
+
+    def _one(self, rng: np.random.Generator, sample: TwoSample) -> np.ndarray:
+        t = np.atleast_1d(np.asarray(self.function(rng, sample), np.float64))
+        if t.ndim != 1:
+            raise ValueError(
+                f"a statistic must return a number or a 1-D array of them, got shape {t.shape}"
+            )
+        return t
+
+
+def _single(batch: TwoSample, position: int) -> TwoSample:
+    """One experiment of a batch, with the rows it uses and no others."""
+    points = np.asarray(batch.points)
+    if points.ndim == 3:
+        points = points[position]
+    reference, data = (np.asarray(weight)[position] for weight in batch[1:])
+    used = (reference > 0) | (data > 0)
+    return TwoSample(points[used], reference[used], data[used])
+
+
+def as_statistic(
+    statistic: "Statistic | Callable[[np.random.Generator, TwoSample], Any] | None",
+    config: FitConfig,
+    widths: WidthConfig,
+) -> Statistic:
+    """The statistic a caller means: SparKer if none, a plain function wrapped."""
+    if statistic is None:
+        return KernelStatistic(config=config, widths=widths)
+    if hasattr(statistic, "prepare"):
+        return statistic
+    if callable(statistic):
+        return EachSample(statistic)
+    raise ValueError(
+        f"statistic must be a function (rng, sample) -> t or have a prepare(points), got "
+        f"{statistic!r}"
+    )
