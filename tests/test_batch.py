@@ -293,7 +293,7 @@ def test_wrong_batches_are_refused():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_kernels": 0}, "n_kernels must be at least 1, got 0"),
+        ({"n_kernels": 0}, "n_kernels must be a whole number from 1 on, got 0"),
         ({"clip": 0.0}, "clip must be positive and finite, got 0.0"),
         ({"l2": -1.0}, "l2 must be at least 0 and finite, got -1.0"),
         ({"location_rate": np.inf}, "location_rate must be positive and finite, got inf"),

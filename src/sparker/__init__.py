@@ -1,5 +1,7 @@
 """Does this sample come from the same distribution as that reference, and if not, where?"""
 
+from typing import TYPE_CHECKING, Any
+
 from sparker.batch import Fit, FitConfig, fit, fit_chunks, fit_many
 from sparker.combine import cauchy, minimum, minimum_and_product, product
 from sparker.detect import run_toys, test
@@ -13,7 +15,9 @@ from sparker.ensemble import (
     softmax,
 )
 from sparker.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
+from sparker.monitor import Monitor
 from sparker.nulls import Permutation, Resample, Simulator
+from sparker.power import power_study
 from sparker.preprocess import standardise, unchanged, whiten
 from sparker.pvalues import Significance
 from sparker.result import TestResult
@@ -31,6 +35,9 @@ from sparker.widths import (
     width_range,
 )
 
+if TYPE_CHECKING:
+    from sparker.estimator import SparKer
+
 __version__ = "0.1.0.dev0"
 
 __all__ = [
@@ -40,12 +47,14 @@ __all__ = [
     "FitConfig",
     "KernelStatistic",
     "Loss",
+    "Monitor",
     "Permutation",
     "Resample",
     "Schedule",
     "Sequential",
     "Significance",
     "Simulator",
+    "SparKer",
     "TestResult",
     "TwoSample",
     "WidthConfig",
@@ -69,6 +78,7 @@ __all__ = [
     "neyman_pearson",
     "pad",
     "pool",
+    "power_study",
     "product",
     "run_toys",
     "schedule",
@@ -81,3 +91,11 @@ __all__ = [
     "whiten",
     "width_range",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SparKer":  # only who asks for it waits for scikit-learn
+        from sparker.estimator import SparKer
+
+        return SparKer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

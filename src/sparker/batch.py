@@ -43,8 +43,8 @@ class FitConfig:
     NVIDIA GPUs) unless told otherwise. The statistic is always evaluated in double precision."""
 
     def __post_init__(self) -> None:
-        if self.n_kernels < 1:
-            raise ValueError(f"n_kernels must be at least 1, got {self.n_kernels}")
+        if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:
+            raise ValueError(f"n_kernels must be a whole number from 1 on, got {self.n_kernels!r}")
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {np.dtype(self.dtype)}")
         for name in ("clip", "location_rate", "amplitude_rate"):

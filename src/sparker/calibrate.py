@@ -34,16 +34,18 @@ class Plan(NamedTuple):
     toys: Ready
 
 
-def plan(experiments: Experiments, preprocess: Preprocess, statistic: Statistic) -> Plan:
+def ready(arm: Arm, preprocess: Preprocess, statistic: Statistic) -> Ready:
     """Fix the preprocessing and the statistic's settings, on rows without labels."""
+    transform = preprocess(arm.basis)
+    return Ready(transform, statistic.prepare(transform(arm.basis)), arm.draw(transform))
 
-    def ready(arm: Arm) -> Ready:
-        transform = preprocess(arm.basis)
-        return Ready(transform, statistic.prepare(transform(arm.basis)), arm.draw(transform))
 
-    toys = ready(experiments.toys)
-    shared = experiments.observed is experiments.toys
-    return Plan(toys if shared else ready(experiments.observed), toys)
+def plan(experiments: Experiments, preprocess: Preprocess, statistic: Statistic) -> Plan:
+    """Make all experiments of a test ready."""
+    toys = ready(experiments.toys, preprocess, statistic)
+    if experiments.observed is experiments.toys:
+        return Plan(toys, toys)
+    return Plan(ready(experiments.observed, preprocess, statistic), toys)
 
 
 @dataclass
@@ -145,7 +147,7 @@ def _parts(
 
 
 def describe(
-    plan: Plan, observed: Samples, scheme: Scheme, preprocess: Preprocess, seed: int
+    statistic: Prepared, observed: Samples, scheme: Scheme, preprocess: Preprocess, seed: int
 ) -> dict[str, Any]:
     """What makes one toy what it is: toys that agree in all of this belong to the same test."""
     fingerprint = scheme.fingerprint() if hasattr(scheme, "fingerprint") else None
@@ -153,8 +155,9 @@ def describe(
         "format": FORMAT,
         "sparker": versions()["sparker"],
         "seed": seed,
-        "null": plain(scheme) | ({} if fingerprint is None else {"source": digest(fingerprint)}),
-        "statistic": plain(plan.toys.statistic.settings),
+        "null": plain(scheme),
+        "null_source": None if fingerprint is None else digest(fingerprint),
+        "statistic": plain(statistic.settings),
         "preprocess": plain(preprocess),
         "expected": observed.expected,
         "reference": digest(observed.reference, observed.weights),

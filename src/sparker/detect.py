@@ -10,9 +10,9 @@ from jax.typing import ArrayLike
 
 from sparker import calibrate
 from sparker.batch import FitConfig
-from sparker.calibrate import Plan, Table
+from sparker.calibrate import Plan, Ready, Table
 from sparker.combine import Combination, minimum_and_product
-from sparker.ensemble import Competition, Ensemble, components
+from sparker.ensemble import Ensemble, components
 from sparker.nulls import Samples, Scheme, samples, scheme
 from sparker.preprocess import Preprocess, Transform, standardise
 from sparker.progress import reporter
@@ -116,7 +116,9 @@ def test(
     ranked = verdict(table)
     assert ranked is not None  # all toys are there, or stop said so
     n_made = len(ranked.score) if stop is None else stop.table + len(ranked.score)
-    found = interpret(experiment, table, ranked, n_made)
+    found = interpret(
+        experiment.observed, experiment.statistic, experiment.plan.observed, table, ranked, n_made
+    )
     timings = {
         "prepare": prepared - began,
         "toys": trained - prepared,
@@ -215,19 +217,26 @@ def prepare(
     )
     chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
     if isinstance(chosen, KernelStatistic):
-        _check_enough_rows(observed, chosen.config.n_kernels)
+        check_enough_rows(observed, chosen.config.n_kernels)
     by = scheme(null)
     plan = calibrate.plan(by.experiments(observed, seed), preprocess, chosen)
     if chunk is None:
         one = plan.toys.draw([1])
         chunk = plan.toys.statistic.chunk_size(one, n_calibration + 1)
-    description = calibrate.describe(plan, observed, by, preprocess, seed)
+    description = calibrate.describe(plan.toys.statistic, observed, by, preprocess, seed)
     return Experiment(observed, chosen, plan, seed, chunk, description)
 
 
-def interpret(experiment: Experiment, table: Table, ranked: Ranked, n_made: int) -> dict[str, Any]:
-    """What the observed row of the table says beside its toys."""
-    observed, transform = experiment.observed, experiment.plan.observed.transform
+def interpret(
+    observed: Samples,
+    statistic: Statistic,
+    ready: Ready,
+    table: Table,
+    ranked: Ranked,
+    n_made: int,
+) -> dict[str, Any]:
+    """What the observed row of the table says beside its toys: most of a ``TestResult``."""
+    transform = ready.transform
     t, excess, deficit = table.first(n_made)
     if not np.all(np.isfinite(t[0])):
         raise FloatingPointError(
@@ -235,13 +244,12 @@ def interpret(experiment: Experiment, table: Table, ranked: Ranked, n_made: int)
             "extreme values in the data, or lower the amplitude clip"
         )
     best = clearest(t, ranked.p_by_column)
-    columns = experiment.plan.observed.statistic.columns
+    columns = ready.statistic.columns
     data_components = reference_components = None
-    if table.models is not None and isinstance(experiment.statistic, KernelStatistic):
+    if table.models is not None and isinstance(statistic, KernelStatistic):
         model = Ensemble(*(array[best] for array in table.models))
-        competition = experiment.statistic.config.competition
         data_components, reference_components = (
-            _components(model, transform, rows, competition)
+            components(model, transform(rows), statistic.config.competition)
             for rows in (observed.data, observed.reference)
         )
     failed = ~np.all(np.isfinite(t[1:]), axis=1)
@@ -279,13 +287,8 @@ def clearest(t: np.ndarray, p: np.ndarray) -> int:
     return int(np.argmax(np.where(p == p.min(), distance, -np.inf)))
 
 
-def _components(
-    model: Ensemble, transform: Transform, rows: np.ndarray, competition: Competition
-) -> np.ndarray:
-    return components(model, transform(rows), competition)
-
-
-def _check_enough_rows(observed: Samples, n_kernels: int) -> None:
+def check_enough_rows(observed: Samples, n_kernels: int) -> None:
+    """Every kernel needs a row to start from."""
     for name, rows in (("reference", observed.reference), ("data", observed.data)):
         if len(rows) < n_kernels:
             raise ValueError(

@@ -146,39 +146,20 @@ class Resample:
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """Toys from the pool, and the data against as many rows of it as a toy has."""
-        pool, data = observed.reference, observed.data
-        measure = np.ones(len(pool)) if observed.weights is None else observed.weights
-        units, n_units = np.arange(len(pool)), len(data)
-        kind = "rows"
-        if observed.groups is not None:
-            units = np.unique(observed.groups[0], return_inverse=True)[1]
-            n_units = _count(observed.groups[1])
-            kind = "groups"
-        n_all = int(units.max()) + 1
-        needed = n_units + (self.n_reference or 1)
-        if n_all < needed:
-            raise ValueError(
-                f"resampling takes {n_units} {kind} out of the reference as data and needs "
-                f"{needed} in all, the reference has {n_all}; take a larger one, or relabel "
-                "with the permutation scheme"
-            )
-        labeller = _Labeller(
-            measure, units, n_units, observed.expected, n_reference=self.n_reference
-        )
-        most = len(pool)
-        if self.n_reference is not None and observed.groups is None:
-            most = self.n_reference + _most_rows(len(data), observed.expected)
-        # The observed data face what a toy of their size faces: the pool without as many rows.
-        kept, _ = labeller(_rng(seed, 0), n_units)
-        rest = np.flatnonzero(kept > 0)
-        count = observed.expected or len(data)
-        both = np.concatenate([pool[rest], data])
-        weights = (
-            np.concatenate([kept[rest] * (count / kept[rest].sum()), np.zeros(len(data))]),
-            np.repeat([0.0, 1.0], [len(rest), len(data)]),
+        n_units = len(observed.data) if observed.groups is None else _count(observed.groups[1])
+        return Experiments(
+            self.observed(observed, n_units, seed), self.toys(observed, n_units, seed)
         )
 
-        def draw_toys(transform: Transform) -> Draw:
+    def toys(self, observed: Samples, n_units: int, seed: int) -> Arm:
+        """Toys with so many data rows, or groups of them; the data themselves are not needed."""
+        pool = observed.reference
+        labeller = self._labeller(observed, n_units)
+        most = len(pool)
+        if self.n_reference is not None and observed.groups is None:
+            most = self.n_reference + _most_rows(n_units, observed.expected)
+
+        def draw(transform: Transform) -> Draw:
             fitted = transform(pool)
 
             def batch(numbers: Sequence[int]) -> TwoSample:
@@ -189,11 +170,45 @@ class Resample:
 
             return batch
 
-        def draw_observed(transform: Transform) -> Draw:
-            one = TwoSample(transform(both), *(weight[None] for weight in weights))
-            return lambda numbers: one
+        return Arm(pool, draw)
 
-        return Experiments(Arm(both, draw_observed), Arm(pool, draw_toys))
+    def observed(self, observed: Samples, n_units: int, seed: int) -> Arm:
+        """The data against what a toy of their size faces: the pool without as many rows."""
+        pool, data = observed.reference, observed.data
+        n_own = len(data) if observed.groups is None else _count(observed.groups[1])
+        kept, _ = self._labeller(observed, n_units)(_rng(seed, 0), n_own)
+        rest = np.flatnonzero(kept > 0)
+        count = observed.expected or len(data)
+        sample = TwoSample(
+            np.concatenate([pool[rest], data]),
+            np.concatenate([kept[rest] * (count / kept[rest].sum()), np.zeros(len(data))]),
+            np.repeat([0.0, 1.0], [len(rest), len(data)]),
+        )
+        n_rows = len(sample.points)
+        if observed.expected is not None:  # one compiled program for data sets of any size
+            n_rows = max(n_rows, len(pool) - n_units + _most_rows(n_units, observed.expected))
+
+        def draw(transform: Transform) -> Draw:
+            one = pad(sample._replace(points=transform(np.asarray(sample.points))), n_rows)
+            return lambda numbers: stack([one])
+
+        return Arm(np.asarray(sample.points), draw)
+
+    def _labeller(self, observed: Samples, n_units: int) -> "_Labeller":
+        pool = observed.reference
+        measure = np.ones(len(pool)) if observed.weights is None else observed.weights
+        units, kind = np.arange(len(pool)), "rows"
+        if observed.groups is not None:
+            units, kind = np.unique(observed.groups[0], return_inverse=True)[1], "groups"
+        n_all = int(units.max()) + 1
+        needed = n_units + (self.n_reference or 1)
+        if n_all < needed:
+            raise ValueError(
+                f"resampling takes {n_units} {kind} out of the reference as data and needs "
+                f"{needed} in all, the reference has {n_all}; take a larger one, or relabel "
+                "with the permutation scheme"
+            )
+        return _Labeller(measure, units, n_units, observed.expected, n_reference=self.n_reference)
 
 
 @dataclass(frozen=True)

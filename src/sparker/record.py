@@ -1,7 +1,6 @@
 """Settings as plain values: what a result says of how it was made, and what a store compares."""
 
 import dataclasses
-import enum
 import hashlib
 import platform
 from importlib import metadata
@@ -12,12 +11,22 @@ import numpy as np
 
 from sparker import combine, ensemble, losses, preprocess, widths
 
-_NAMED = [
-    (name, value)
-    for module in (combine, ensemble, losses, preprocess, widths)
-    for name, value in vars(module).items()
-    if not name.startswith("_") and (callable(value) or isinstance(value, tuple))
-]
+OPTIONS: dict[str, Any] = {
+    **{rule.__name__: rule for rule in combine.RULES},
+    **{way.__name__: way for way in (preprocess.standardise, preprocess.unchanged)},
+    "whiten": preprocess.whiten,
+    "linear": widths.linear,
+    "geometric": widths.geometric,
+    "softmax": ensemble.softmax,
+    "independent": ensemble.independent,
+    "neyman_pearson": losses.neyman_pearson,
+    "binary_cross_entropy": losses.binary_cross_entropy,
+    "mean_squared_error": losses.mean_squared_error,
+    "float32": np.float32,
+    "float64": np.float64,
+    **{precision.name: precision for precision in jax.lax.Precision},
+}
+"""Settings that are functions, or other things JSON does not know, by the names they go by."""
 
 
 def plain(value: Any) -> Any:
@@ -28,11 +37,9 @@ def plain(value: Any) -> Any:
         return value if np.isfinite(value) else str(value)
     if isinstance(value, np.generic):
         return plain(value.item())
-    for name, known in _NAMED:
+    for name, known in OPTIONS.items():
         if value is known:
             return name
-    if isinstance(value, enum.Enum):
-        return value.name
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"is": type(value).__name__, **fields}
@@ -40,10 +47,47 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value.tolist()] if value.size <= 64 else digest(value)
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {"is": type(value).__name__, **plain(value._asdict())}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     name = getattr(value, "__qualname__", type(value).__qualname__)
     return f"{getattr(value, '__module__', type(value).__module__)}.{name}"
+
+
+def to_names(settings: Any) -> dict[str, Any]:
+    """The fields of a settings object, for a file: options by name, told apart from strings."""
+    named: dict[str, Any] = {}
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if value is None or isinstance(value, int | float):
+            named[field.name] = value
+        else:
+            named[field.name] = {"option": option_name(field.name, value)}
+    return named
+
+
+def from_names(named: dict[str, Any]) -> dict[str, Any]:
+    """The other way round."""
+    return {
+        key: option(value["option"]) if isinstance(value, dict) else value
+        for key, value in named.items()
+    }
+
+
+def option_name(what: str, value: Any) -> str:
+    """The name of a built-in option; only these can be written to a file."""
+    for name, known in OPTIONS.items():
+        if value is known:
+            return name
+    raise ValueError(f"{what} is {value!r}; only sparker's own options can be saved")
+
+
+def option(name: str) -> Any:
+    """The option of a name."""
+    if name not in OPTIONS:
+        raise ValueError(f"there is no option {name!r}")
+    return OPTIONS[name]
 
 
 def digest(*arrays: np.ndarray | None) -> str:

@@ -10,17 +10,14 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from sparker import arrays, ensemble
-from sparker.ensemble import Competition, Ensemble
+from sparker.ensemble import Ensemble
 from sparker.preprocess import Transform
 from sparker.pvalues import CONFIDENCE, Significance
+from sparker.record import option
 from sparker.sample import as_points
 from sparker.tail import TailFit, fit_tail
 
 KIND = "test result"
-COMPETITIONS: dict[str, Competition] = {
-    "softmax": ensemble.softmax,
-    "independent": ensemble.independent,
-}
 
 
 class Effect(NamedTuple):
@@ -117,12 +114,7 @@ class TestResult:
     def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i at new rows, preprocessed as the samples were."""
         model, settings = self.model, self.settings["statistic"]["kernels"]
-        if settings["competition"] not in COMPETITIONS:
-            raise ValueError(
-                f"new rows cannot be scored: the competition {settings['competition']} was not one "
-                f"of {list(COMPETITIONS)}"
-            )
-        competition = COMPETITIONS[settings["competition"]]
+        competition = option(settings["competition"])
         return ensemble.components(model, self.transform(as_points("rows", rows)), competition)
 
     def log_ratio(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N,)

@@ -85,7 +85,7 @@ def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]
     """Bring the toys of several stores of the same test into one; how many it then holds.
 
     >>> import tempfile
-    >>> merge([tempfile.mkdtemp()], "anywhere")
+    >>> merge([tempfile.mkdtemp()], "anywhere")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     ValueError: ... has no manifest.json; it is not a store

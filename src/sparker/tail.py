@@ -23,10 +23,7 @@ FEWEST_IN_TAIL = 50
 WORST_FIT = 0.1
 MOST_SHAPE = 0.4
 N_BOOTSTRAP = 2000
-RULES = {
-    rule.__name__: rule
-    for rule in (combine.minimum_and_product, combine.minimum, combine.product, combine.cauchy)
-}
+RULES = {rule.__name__: rule for rule in combine.RULES}
 
 
 class TailFit(NamedTuple):
@@ -63,12 +60,7 @@ def fit_tail(t: np.ndarray, null_t: np.ndarray, rule: str, seed: int = 0) -> Tai
     """Extrapolate the p-value of t (m,) from toys (B, m) combined by the rule of this name."""
     if rule not in RULES:
         raise ValueError(f"the tail is fitted to the scores of {list(RULES)} only, not {rule}")
-    if rule == "cauchy":
-        # Its score is a heavy-tailed one by construction; the p-value it stands for is not.
-        def score(p: np.ndarray) -> np.ndarray:
-            return -np.log(np.clip(0.5 - np.arctan(combine.cauchy(p)) / np.pi, 1e-300, 1))
-    else:
-        score = RULES[rule]
+    score = _cauchy_evidence if rule == "cauchy" else RULES[rule]
     toys = null_t[np.isfinite(null_t).all(1)]
     n_toys = len(toys)
     n_tail = int(TAIL * n_toys)
@@ -111,6 +103,11 @@ def fit_tail(t: np.ndarray, null_t: np.ndarray, rule: str, seed: int = 0) -> Tai
         p_value, (float(low), max(float(high), p_value)), shape, scale, threshold, n_tail, n_toys,
         fitness,
     )  # fmt: skip
+
+
+def _cauchy_evidence(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+    """Minus the log of the p-value that Cauchy's score stands for; that score has no light tail."""
+    return -np.log(np.clip(0.5 - np.arctan(combine.cauchy(p)) / np.pi, 1e-300, 1))
 
 
 def _fit(tail: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (..., n) sorted -> shape, scale

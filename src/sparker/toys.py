@@ -1,4 +1,4 @@
-"""The paper's one-dimensional benchmark: an exponential with a rare signal on top."""
+"""The paper's benchmarks: an exponential with a rare signal on top, and four Gaussians."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -44,3 +44,12 @@ def exponential(
         events = signal.draw(rng, rng.poisson(signal.fraction * EXPECTED))
     is_signal = np.repeat([False, True], [len(background), len(events)])
     return reference[:, None], np.concatenate([background, events])[:, None], is_signal
+
+
+def four_gaussians(rng: np.random.Generator, n: int) -> np.ndarray:  # (n, 2)
+    """The background of the paper's two-dimensional benchmark.
+
+    Four clusters of width 2 at the corners of a square of side 16.
+    """
+    corners = rng.choice([-8.0, 8.0], size=(n, 2))
+    return corners + rng.normal(0, 2, size=(n, 2))

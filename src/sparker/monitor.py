@@ -1,0 +1,260 @@
+"""Calibrate once, test many batches in the time of one fit each.
+
+The toys are splits of the reference (``nulls.Resample``), made before there are any data. Each
+batch then faces the reference without as many rows as it has itself, exactly as the data of a toy
+did. The toys share one reference with each other and with all batches: averaged over references the
+level is right, for a given reference it scatters around it, the less the larger the reference
+beside a batch. ``docs/calibration.md`` has the measured levels.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax.typing import ArrayLike
+
+from sparker import arrays, calibrate
+from sparker.batch import FitConfig
+from sparker.calibrate import Plan
+from sparker.combine import Combination, minimum_and_product
+from sparker.detect import check_enough_rows, interpret
+from sparker.nulls import Resample, Samples, samples
+from sparker.preprocess import Preprocess, standardise
+from sparker.progress import reporter
+from sparker.pvalues import rank
+from sparker.record import from_names, option, option_name, plain, to_names, versions
+from sparker.result import TestResult
+from sparker.sample import as_points, column_names
+from sparker.statistic import KernelStatistic
+from sparker.widths import WidthConfig
+
+KIND = "monitor"
+
+
+class Look(NamedTuple):
+    """One batch among many."""
+
+    number: int  # counted from 1
+    result: TestResult
+    corrected_p_value: float
+    """The p-value times the number of planned looks, at most 1; as it is if none were planned."""
+    alarm: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Monitor:
+    """A reference, and the toys for batches of one size."""
+
+    reference: np.ndarray  # (N, d)
+    weights: np.ndarray | None  # (N,)
+    batch_size: int
+    expected: float | None
+    null_t: np.ndarray  # (B, m)
+    null_excess: np.ndarray  # (B, m)
+    null_deficit: np.ndarray  # (B, m)
+    seed: int
+    columns: tuple[str, ...]
+    statistic: KernelStatistic
+    preprocess: Preprocess
+    combine: Combination
+    settings: dict[str, Any]
+
+    @classmethod
+    def calibrate(
+        cls,
+        reference: ArrayLike,
+        batch_size: int,
+        *,
+        n_calibration: int = 300,
+        seed: int = 0,
+        reference_weights: ArrayLike | None = None,
+        poisson: bool = False,
+        config: FitConfig | None = None,
+        widths: WidthConfig | None = None,
+        preprocess: Preprocess = standardise,
+        combine: Combination = minimum_and_product,
+        store: str | os.PathLike[str] | None = None,
+        progress: bool | Callable[[int, int], None] | None = None,
+        chunk: int | None = None,
+    ) -> "Monitor":
+        """Make the toys for batches of ``batch_size`` rows.
+
+        With ``poisson`` the size is the expected one, batches fluctuate around it, and the test
+        sees their number of rows too. The other arguments are those of ``sparker.test``.
+        """
+        points = as_points("reference", reference)
+        for name, value in (("batch_size", batch_size), ("n_calibration", n_calibration)):
+            if int(value) != value or value < 1:
+                raise ValueError(f"{name} must be a whole number from 1 on, got {value}")
+        expected = float(batch_size) if poisson else None
+        nobody = points[:1]  # stands in for data: the toys take none
+        known = samples(points, nobody, reference_weights=reference_weights, expected=expected)
+        statistic = KernelStatistic(config=config or FitConfig(), widths=widths or WidthConfig())
+        if batch_size < statistic.config.n_kernels:
+            raise ValueError(
+                f"batch_size is {batch_size}, fewer than the {statistic.config.n_kernels} kernels; "
+                "test larger batches or take a config with fewer kernels"
+            )
+        scheme = Resample()
+        toys = calibrate.ready(scheme.toys(known, batch_size, seed), preprocess, statistic)
+        if chunk is None:
+            chunk = toys.statistic.chunk_size(toys.draw([1]), n_calibration)
+        description = {
+            **calibrate.describe(toys.statistic, known, scheme, preprocess, seed),
+            "batch_size": batch_size,
+        }
+        del description["data"]
+        with reporter(progress, n_calibration) as tell:
+            table = calibrate.run(
+                Plan(toys, toys),
+                range(1, n_calibration + 1),
+                seed=seed,
+                chunk=chunk,
+                manifest=description,
+                store=store,
+                tell=tell,
+            )
+        null = zip(*(table.rows[i] for i in range(1, n_calibration + 1)), strict=True)
+        t, excess, deficit = (np.stack(rows) for rows in null)
+        return cls(
+            reference=points,
+            weights=known.weights,
+            batch_size=int(batch_size),
+            expected=expected,
+            null_t=t,
+            null_excess=excess,
+            null_deficit=deficit,
+            seed=seed,
+            columns=column_names(reference),
+            statistic=statistic,
+            preprocess=preprocess,
+            combine=combine,
+            settings={
+                **description,
+                "n_calibration": int(n_calibration),
+                "combine": plain(combine),
+                "stop": None,
+            },
+        )
+
+    def test(self, batch: ArrayLike) -> TestResult:
+        """Test one batch against the reference."""
+        began = time.perf_counter()
+        names = column_names(batch)
+        if names and self.columns and names != self.columns:
+            raise ValueError(
+                f"the batch has the columns {list(names)}, the monitor {list(self.columns)}"
+            )
+        observed = samples(
+            self.reference, batch, reference_weights=self.weights, expected=self.expected
+        )
+        self._check_size(observed)
+        arm = Resample().observed(observed, self.batch_size, self.seed)
+        one = calibrate.ready(arm, self.preprocess, self.statistic)
+        prepared = time.perf_counter()
+        table = calibrate.run(Plan(one, one), [0], seed=self.seed)
+        n_toys = len(self.null_t)
+        null = zip(self.null_t, self.null_excess, self.null_deficit, strict=True)
+        table.rows |= zip(range(1, n_toys + 1), null, strict=True)
+        fitted = time.perf_counter()
+        ranked = rank(table.first(n_toys + 1)[0], self.combine)
+        found = interpret(observed, self.statistic, one, table, ranked, n_toys + 1)
+        timings = {
+            "prepare": prepared - began,
+            "toys": fitted - prepared,
+            "total": time.perf_counter() - began,
+        }
+        return TestResult(
+            **found,
+            columns=self.columns or names,
+            settings=self.settings,
+            seed=self.seed,
+            versions=versions(),
+            timings=timings,
+        )
+
+    def watch(
+        self, batches: Iterable[ArrayLike], *, alpha: float = 0.01, looks: int | None = None
+    ) -> Iterator[Look]:
+        """Test batch after batch, and say which are anomalous at alpha.
+
+        With ``looks`` planned in advance, the chance of any false alarm in all of them is kept
+        below alpha by Bonferroni's correction, which holds although the batches share reference
+        and toys. Without, every look has a chance of alpha, and one false alarm in 1/alpha looks
+        is expected.
+        """
+        least = 1 / (len(self.null_t) + 1)
+        factor = 1 if looks is None else looks
+        if not 0 < alpha < 1 or factor < 1:
+            raise ValueError(f"need 0 < alpha < 1 and looks >= 1, got {alpha} and {looks}")
+        if least * factor > alpha:
+            raise ValueError(
+                f"{len(self.null_t)} toys resolve p-values down to {least:.2g}, but "
+                f"{'each look' if looks is None else f'one of {looks} looks'} needs "
+                f"{alpha / factor:.2g} for an alarm; calibrate with at least "
+                f"{int(np.ceil(factor / alpha))} toys"
+            )
+        for number, batch in enumerate(batches, 1):
+            result = self.test(batch)
+            corrected = min(1.0, factor * result.p_value)
+            yield Look(number, result, corrected, corrected <= alpha)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, which ``load`` reads; no code is stored in it."""
+        header = {
+            "kind": KIND,
+            "batch_size": self.batch_size,
+            "expected": self.expected,
+            "seed": self.seed,
+            "columns": self.columns,
+            "config": to_names(self.statistic.config),
+            "widths": to_names(self.statistic.widths),
+            "preprocess": option_name("preprocess", self.preprocess),
+            "combine": option_name("combine", self.combine),
+            "settings": self.settings,
+        }
+        contents = {
+            name: getattr(self, name)
+            for name in ("reference", "weights", "null_t", "null_excess", "null_deficit")
+            if getattr(self, name) is not None
+        }
+        arrays.write(Path(path), header, contents)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Monitor":
+        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
+        header, contents = arrays.read(Path(path), KIND)
+        try:
+            null = {name: contents[name] for name in ("null_t", "null_excess", "null_deficit")}
+            if len({array.shape for array in null.values()}) != 1 or null["null_t"].ndim != 2:
+                raise ValueError("its tables do not have the same shape")
+            return cls(
+                reference=as_points("reference", contents["reference"]),
+                weights=contents.get("weights"),
+                batch_size=int(header["batch_size"]),
+                expected=header["expected"],
+                **null,
+                seed=int(header["seed"]),
+                columns=tuple(str(name) for name in header["columns"]),
+                statistic=KernelStatistic(
+                    config=FitConfig(**from_names(header["config"])),
+                    widths=WidthConfig(**from_names(header["widths"])),
+                ),
+                preprocess=option(header["preprocess"]),
+                combine=option(header["combine"]),
+                settings=dict(header["settings"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
+
+    def _check_size(self, observed: Samples) -> None:
+        check_enough_rows(observed, self.statistic.config.n_kernels)
+        if self.expected is None and len(observed.data) != self.batch_size:
+            raise ValueError(
+                f"the batch has {len(observed.data)} rows, the monitor was calibrated for "
+                f"{self.batch_size}; cut batches to that size, or calibrate for this one"
+            )

@@ -1,0 +1,339 @@
+"""Whatever is wrong with the input is said in one line, before anything is computed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sparker
+from sparker import batch
+
+N_REFERENCE, N_DATA = 200, 50
+RNG = np.random.default_rng(0)
+REFERENCE, DATA = RNG.normal(size=(N_REFERENCE, 2)), RNG.normal(size=(N_DATA, 2))
+OTHERS = RNG.normal(size=(300, 2))
+QUICK = {
+    "n_calibration": 40,
+    "chunk": 4,
+    "config": sparker.FitConfig(n_kernels=3),
+    "widths": sparker.WidthConfig(steps=20, n_widths=3),
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_computed(monkeypatch):
+    def train(*arguments, **settings):
+        pytest.fail("a fit was made before the error")
+
+    monkeypatch.setattr(batch, "_train_chunk", train)
+
+
+def refuse(message, reference=REFERENCE, data=DATA, **settings):
+    with pytest.raises(ValueError, match=message):
+        sparker.test(reference, data, **(QUICK | settings))
+
+
+def spoiled(array, row, column, value):
+    array = array.copy()
+    array[row, column] = value
+    return array
+
+
+def table(array, *names):
+    return pd.DataFrame(array, columns=list(names))
+
+
+def test_the_input_of_these_tests_is_fine_but_for_what_is_changed():
+    with pytest.raises(pytest.fail.Exception, match="a fit was made"):
+        sparker.test(REFERENCE, DATA, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("reference", "data", "message"),
+    [
+        (REFERENCE, DATA[:, :1], "data has 1 features, reference has 2; both must have the same"),
+        (
+            table(REFERENCE, "x", "y"),
+            table(DATA, "y", "x"),
+            r"data has the columns \['y', 'x'\], reference has \['x', 'y'\]; .* same order",
+        ),
+        (
+            REFERENCE,
+            spoiled(DATA, 7, 1, np.nan),
+            "data has 1 NaN or infinite value, the first in row 7, column 1; drop or impute",
+        ),
+        (
+            spoiled(REFERENCE, [3, 9], 0, -np.inf),
+            DATA,
+            "reference has 2 NaN or infinite values, the first in row 3, column 0; drop or impute",
+        ),
+        (
+            REFERENCE,
+            table(DATA, "x", "y").assign(y="high"),
+            "data must be numeric, got dtype .*; encode or drop other columns",
+        ),
+        (REFERENCE.astype(str), DATA, "reference must be numeric, got dtype <U.*; encode or drop"),
+        (REFERENCE, DATA[:2], "data has 2 rows, fewer than the 3 kernels; take more rows or a"),
+        (REFERENCE[:2], DATA, "reference has 2 rows, fewer than the 3 kernels; .* fewer kernels"),
+        (REFERENCE, DATA[:0], r"data is empty, shape \(0, 2\); at least one row is needed"),
+        (REFERENCE[:0], DATA, r"reference is empty, shape \(0, 2\); at least one row"),
+        (REFERENCE[:, :0], DATA[:, :0], "empty|at least one"),
+        (REFERENCE, DATA[:, 0], r"data must be 2-D \(rows, features\), got shape \(50,\); for a"),
+        (
+            REFERENCE,
+            np.ma.masked_greater(DATA, 1.0),
+            "data has masked values; drop these rows or fill them",
+        ),
+        (np.ones((200, 2)), np.ones((50, 2)), "none of the 2 columns varies; there is nothing"),
+    ],
+)
+def test_samples_that_cannot_be_compared_are_refused(reference, data, message):
+    refuse(message, reference, data)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (-np.ones(N_REFERENCE), "reference_weights must be finite, none negative and not all zero"),
+        (np.zeros(N_REFERENCE), "reference_weights must be finite, none negative and not all zero"),
+        (np.full(N_REFERENCE, np.nan), "reference_weights must be finite"),
+        (np.ones(N_DATA), r"reference_weights must have shape \(200,\), one a row, got \(50,\)"),
+        (["a"] * N_REFERENCE, "reference_weights must be numeric"),
+        (
+            np.repeat([30.0, 1.0], [1, N_REFERENCE - 1]),
+            "too uneven: row 0 alone stands for .* merge or drop such rows, or use a simulator",
+        ),
+    ],
+    ids=["negative", "zero", "nan", "length", "text", "uneven"],
+)
+@pytest.mark.parametrize("null", ["permutation", "resample"])
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_weights_that_are_none_are_refused(weights, message, null, chunk):
+    refuse(message, reference_weights=weights, null=null, chunk=chunk)
+
+
+@pytest.mark.parametrize("expected", [0, -3.0, np.nan, np.inf])
+def test_impossible_expectations_are_refused(expected):
+    refuse(f"expected must be a positive number of data rows, got {expected}", expected=expected)
+
+
+def changing():
+    calls = iter(range(10**6))
+    return lambda rng, n: np.full((n, 2), float(next(calls)))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (lambda rng, n: rng.normal(size=(n, 3)), r"asked for 50 rows of 2 features and gave .*3\)"),
+        (lambda rng, n: rng.normal(size=(n + 1, 2)), r"asked for 50 rows .* gave shape \(51, 2\)"),
+        (lambda rng, n: rng.normal(size=n), "the simulator's output must be 2-D"),
+        (lambda rng, n: np.full((n, 2), np.nan), "the simulator's output has 100 NaN or infinite"),
+        (changing(), "other rows for the same generator; it must draw from the rng it is given"),
+        (REFERENCE, "100% of the reference rows are in the simulator's pool; .* Take them out"),
+        (
+            np.concatenate([REFERENCE[:120], DATA]),
+            "60% of the reference rows are in the simulator's pool",
+        ),
+        (DATA[:20], "the simulator's pool has 20 rows, a toy needs 50; add rows"),
+        (DATA[:, :1], "reference has 2 features, the simulator's pool has 1; both must have"),
+        (DATA * np.nan, "the simulator's pool has 100 NaN or infinite values"),
+    ],
+)
+def test_simulators_that_cannot_work_are_refused(source, message):
+    refuse(message, null=sparker.Simulator(source))
+
+
+def test_a_simulators_columns_must_be_those_of_the_reference():
+    pool = table(OTHERS, "y", "x")
+    refuse(
+        r"columns \['y', 'x'\]|columns \['x', 'y'\]",
+        table(REFERENCE, "x", "y"),
+        table(DATA, "x", "y"),
+        null=sparker.Simulator(pool),
+    )
+
+
+GROUPS = np.arange(N_REFERENCE) // 4, 1000 + np.arange(N_DATA) // 5
+
+
+@pytest.mark.parametrize(
+    ("groups", "settings", "message"),
+    [
+        ((GROUPS[0][1:], GROUPS[1]), {}, r"groups of reference must have shape \(200,\), one a"),
+        ((GROUPS[0], GROUPS[0]), {}, r"groups of data must have shape \(50,\), one a row, got"),
+        (
+            (GROUPS[0], GROUPS[1] - 1000),
+            {},
+            "group 0 has rows in both reference and data, as have 9 others; .* different names",
+        ),
+        (GROUPS[0], {}, "groups must be a pair: the groups of the reference rows and those of"),
+        ((*GROUPS, GROUPS[0]), {}, "groups must be a pair"),
+        ((GROUPS[0], GROUPS[1].astype(str)), {}, "groups must be of one kind, got int64 for ref"),
+        (GROUPS, {"expected": 50.0}, "groups cannot be used with expected: rows that belong"),
+        (
+            GROUPS,
+            {"reference_weights": np.arange(1, N_REFERENCE + 1)},
+            "groups cannot be used with reference_weights",
+        ),
+        (
+            GROUPS,
+            {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
+            "groups mean nothing to a simulator: let it draw rows that belong together",
+        ),
+        (
+            (np.arange(N_REFERENCE) // 25, GROUPS[1]),
+            {"null": "resample"},
+            "takes 10 groups out of the reference as data and needs 11 in all, .* has 8; take a",
+        ),
+    ],
+)
+def test_groups_that_cannot_be_relabelled_are_refused(groups, settings, message):
+    refuse(message, groups=groups, **settings)
+
+
+@pytest.mark.parametrize(
+    ("null", "message"),
+    [
+        ("bootstrap", "null must be 'permutation', 'resample' or an object .* got 'bootstrap'"),
+        ("simulator", r"a simulator needs something to draw from: null=Simulator\(function\)"),
+        (lambda rng, n: rng.normal(size=(n, 2)), r"a function that draws rows goes into Simulator"),
+        (None, "null must be 'permutation', 'resample' or an object .* got None"),
+        (
+            sparker.Resample(n_reference=190),
+            "takes 50 rows out of the reference as data and needs 240 in all, the reference has "
+            "200; take a larger one, or relabel with the permutation scheme",
+        ),
+    ],
+)
+def test_schemes_that_are_none_are_refused(null, message):
+    refuse(message, null=null)
+
+
+def test_a_reference_too_small_to_resample_is_refused():
+    refuse("needs 51 in all, the reference has 50; take a larger one", DATA + 1, null="resample")
+
+
+@pytest.mark.parametrize("n_reference", [0, -5, 1.5])
+def test_a_resampled_reference_has_a_number_of_rows(n_reference):
+    with pytest.raises(ValueError, match="n_reference must be"):
+        sparker.test(REFERENCE, DATA, **QUICK, null=sparker.Resample(n_reference))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_calibration": 0}, "n_calibration must be a whole number from 1 on, got 0"),
+        ({"n_calibration": -3}, "n_calibration must be a whole number from 1 on, got -3"),
+        ({"n_calibration": 1.5}, "n_calibration must be a whole number from 1 on, got 1.5"),
+        ({"n_calibration": np.inf}, "n_calibration must be a whole number from 1 on, got inf"),
+        ({"n_calibration": np.nan}, "n_calibration must be a whole number from 1 on, got nan"),
+        ({"seed": -1}, r"seed must be a whole number between 0 and 2\*\*32 - 1, got -1"),
+        ({"seed": 2**32}, "seed must be a whole number between 0 and .*, got 4294967296"),
+        ({"seed": 0.5}, "seed must be a whole number between 0 and .*, got 0.5"),
+        ({"chunk": 0}, "chunk must be at least 1, got 0"),
+        ({"chunk": 2.5}, "chunk must be .*, got 2.5"),
+        ({"statistic": 3}, r"statistic must be a function \(rng, sample\) -> t or .*, got 3"),
+        ({"statistic": "energy"}, "statistic must be a function .*, got 'energy'"),
+        ({"combine": "minimum"}, "combine must be .*, got 'minimum'"),
+        ({"preprocess": "whiten"}, "preprocess must be .*, got 'whiten'"),
+        ({"stop": True}, "stop must be .*, got True"),
+        (
+            {"stop": sparker.Sequential(table=40)},
+            "n_calibration .* 40 .*table",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    refuse(message, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": 0}, "whole numbers, 1 <= n_widths <= steps, got n_widths 10 and steps 0"),
+        ({"steps": 5}, "got n_widths 10 and steps 5"),
+        ({"n_widths": 0}, "got n_widths 0"),
+        ({"n_widths": 2.5}, "n_widths and steps must be whole numbers"),
+        ({"first": 0.0}, "first must be a positive width, got 0.0"),
+        ({"last": np.nan}, "last must be a positive width, got nan"),
+        ({"first": 1.0, "last": 2.0}, "widths must fall from first to last > 0, got 1.0 to 2.0"),
+    ],
+)
+def test_impossible_widths_are_refused_when_they_are_made(settings, message):
+    with pytest.raises(ValueError, match=message):
+        sparker.WidthConfig(**settings)
+
+
+def test_widths_that_do_not_fit_the_points_are_refused():
+    refuse("widths must fall from first to last > 0", widths=sparker.WidthConfig(first=1e-9))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_kernels": 0}, "n_kernels must be a whole number from 1 on, got 0"),
+        ({"clip": np.nan}, "clip must be positive and finite, got nan"),
+        ({"l2": -1.0}, "l2 must be at least 0 and finite, got -1.0"),
+        ({"amplitude_rate": 0.0}, "amplitude_rate must be positive and finite, got 0.0"),
+        ({"dtype": np.int32}, "dtype must be float32 or float64, got int32"),
+    ],
+)
+def test_impossible_kernels_are_refused_when_they_are_made(settings, message):
+    with pytest.raises(ValueError, match=message):
+        sparker.FitConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (np.zeros((2, 2)), r"must return a number or a 1-D array of them, got shape \(2, 2\)"),
+        ("much", "statistic|could not convert string to float: 'much'"),
+    ],
+)
+def test_a_statistic_that_returns_something_else_is_refused_at_once(returned, message):
+    calls = []
+
+    def statistic(rng, sample):
+        calls.append(sample)
+        return returned
+
+    refuse(message, statistic=statistic)
+    assert len(calls) <= 2  # not 41
+
+
+def test_a_statistic_without_a_value_for_the_data_ends_the_test_before_the_toys():
+    calls = []
+
+    def statistic(rng, sample):
+        calls.append(sample)
+        return np.nan
+
+    with pytest.raises(FloatingPointError, match="the statistic of the data is not finite"):
+        sparker.test(REFERENCE, DATA, **QUICK, statistic=statistic)
+    assert len(calls) <= 2 * QUICK["chunk"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"null": sparker.Simulator(OTHERS[:70])}, "pool has 70 rows"),
+        ({"reference_weights": np.repeat([2.0, 1.0], [1, N_REFERENCE - 1])}, "too uneven"),
+        ({"reference": REFERENCE[:25]}, "leaves no reference in a pool of 75"),
+    ],
+    ids=["simulator", "weights", "rows"],
+)
+def test_what_only_toys_with_many_events_would_meet_is_said_beforehand(settings, message):
+    # With this seed, toy 6 has 79 data rows and those before it none above 50.
+    refuse(message, **settings, expected=50.0, seed=1)
+
+
+@pytest.mark.parametrize("toys", [[], [-1, 0], [0, 41], [1.5]])
+def test_toys_are_the_numbers_of_experiments(toys, tmp_path):
+    with pytest.raises(ValueError, match=r"toys must be .*numbers from 0 to n_calibration = 40"):
+        sparker.run_toys(REFERENCE, DATA, toys=toys, store=tmp_path / "store", **QUICK)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_wrong_setting_leaves_no_store_behind(tmp_path):
+    refuse("seed must be", seed=-1, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()

@@ -1,0 +1,142 @@
+"""Monitors: calibrated once, saved, loaded elsewhere, asked many times."""
+
+import numpy as np
+import pytest
+
+import sparker
+from sparker import arrays
+
+SMALL = {
+    "config": sparker.FitConfig(n_kernels=3),
+    "widths": sparker.WidthConfig(steps=300, n_widths=3),
+    "progress": False,
+}
+BATCH = 60
+
+
+def normal(seed: int, n: int = BATCH) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, 2))
+
+
+def with_cluster(seed: int, n: int = BATCH) -> np.ndarray:
+    rows = normal(seed, n)
+    rows[:15] = [1.5, 1.5] + 0.05 * rows[:15]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def monitor() -> sparker.Monitor:
+    return sparker.Monitor.calibrate(normal(0, 400), BATCH, n_calibration=60, **SMALL)
+
+
+def test_a_batch_is_ranked_as_a_test_with_resampled_toys_would_rank_it(monitor):
+    batch = with_cluster(1)
+    whole = sparker.test(normal(0, 400), batch, n_calibration=60, null="resample", **SMALL)
+    alone = monitor.test(batch)
+    np.testing.assert_array_equal(alone.t, whole.t)
+    np.testing.assert_array_equal(alone.null_t, whole.null_t)
+    assert alone.p_value == whole.p_value
+
+
+def test_an_anomalous_batch_stands_out_and_others_do_not(monitor):
+    strange = monitor.test(with_cluster(2))
+    assert strange.p_value <= 3 / 61
+    assert set(np.argsort(-strange.scores)[:10]) <= set(range(15))
+    p = [monitor.test(normal(100 + i)).p_value for i in range(20)]
+    assert np.mean(np.array(p) <= 0.05) <= 0.25
+
+
+def test_it_comes_back_from_a_file_as_it_was(monitor, tmp_path):
+    path = tmp_path / "monitor.npz"
+    monitor.save(path)
+    again = sparker.Monitor.load(path)
+    batch = with_cluster(3)
+    one, other = monitor.test(batch), again.test(batch)
+    np.testing.assert_array_equal(one.t, other.t)
+    assert one.p_value == other.p_value
+    assert one.settings == other.settings
+    assert again.statistic == monitor.statistic
+
+
+def test_other_files_are_refused(monitor, tmp_path):
+    result = monitor.test(normal(4))
+    result.save(tmp_path / "result.npz")
+    with pytest.raises(ValueError, match=r"is not a monitor"):
+        sparker.Monitor.load(tmp_path / "result.npz")
+    monitor.save(tmp_path / "monitor.npz")
+    header, contents = arrays.read(tmp_path / "monitor.npz", "monitor")
+    header["combine"] = "os.system"
+    arrays.write(tmp_path / "evil.npz", header, contents)
+    with pytest.raises(ValueError, match=r"there is no option .os.system."):
+        sparker.Monitor.load(tmp_path / "evil.npz")
+
+
+def test_functions_of_ones_own_cannot_be_saved(tmp_path):
+    own = sparker.Monitor.calibrate(
+        normal(0, 400), BATCH, n_calibration=2, combine=lambda p: -p.min(1), **SMALL
+    )
+    with pytest.raises(ValueError, match=r"combine is .* only sparker's own options can be saved"):
+        own.save(tmp_path / "monitor.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_store_keeps_its_toys(tmp_path):
+    first = sparker.Monitor.calibrate(
+        normal(0, 400), BATCH, n_calibration=8, store=tmp_path / "s", **SMALL
+    )
+    files = sorted((tmp_path / "s").glob("toys-*.npz"))
+    written = [file.stat().st_mtime_ns for file in files]
+    more = sparker.Monitor.calibrate(
+        normal(0, 400), BATCH, n_calibration=20, store=tmp_path / "s", **SMALL
+    )
+    np.testing.assert_array_equal(more.null_t[:8], first.null_t)
+    assert [file.stat().st_mtime_ns for file in files] == written
+    with pytest.raises(ValueError, match="batch_size"):
+        sparker.Monitor.calibrate(
+            normal(0, 400), 50, n_calibration=8, store=tmp_path / "s", **SMALL
+        )
+
+
+def test_counts_are_part_of_the_test_where_they_fluctuate():
+    counting = sparker.Monitor.calibrate(
+        normal(0, 400), BATCH, n_calibration=60, poisson=True, **SMALL
+    )
+    assert counting.test(normal(5, BATCH + 3)).p_value > 0.05
+    assert counting.test(normal(6, 2 * BATCH)).p_value <= 2 / 61
+
+
+def test_looks_are_corrected_for_their_number(monitor):
+    batches = [normal(7), with_cluster(8)]
+    plain = list(monitor.watch(batches, alpha=0.05))
+    assert [look.alarm for look in plain] == [False, True]
+    assert [look.number for look in plain] == [1, 2]
+    p = plain[1].result.p_value
+    assert plain[1].corrected_p_value == p
+    three = list(monitor.watch(batches, alpha=0.05, looks=3))
+    assert three[0].corrected_p_value == min(1, 3 * plain[0].result.p_value)
+    assert three[1].corrected_p_value == 3 * p
+    assert three[1].alarm == (3 * p <= 0.05)
+    with pytest.raises(ValueError, match=r"calibrate with at least 2000 toys"):
+        next(monitor.watch(batches, alpha=0.05, looks=100))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"batch_size": 2}, "fewer than the 3 kernels"),
+        ({"batch_size": 1.5}, "batch_size must be a whole number"),
+        ({"n_calibration": 0}, "n_calibration must be a whole number"),
+        ({"batch_size": 500}, "takes 500 rows out of the reference"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_said(change, message):
+    arguments = {"batch_size": BATCH, "n_calibration": 5} | change
+    with pytest.raises(ValueError, match=message):
+        sparker.Monitor.calibrate(normal(0, 400), **arguments, **SMALL)
+
+
+def test_batches_of_another_size_or_shape_are_refused(monitor):
+    with pytest.raises(ValueError, match="has 59 rows, the monitor was calibrated for 60"):
+        monitor.test(normal(0, 59))
+    with pytest.raises(ValueError, match="3 features, reference has 2"):
+        monitor.test(np.zeros((BATCH, 3)))

@@ -1,0 +1,112 @@
+"""Power studies: what is planted is found as often as it is large, and alpha is kept."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import sparker
+
+SMALL = {
+    "n_reference": 300,
+    "n_data": 60,
+    "config": sparker.FitConfig(n_kernels=3),
+    "widths": sparker.WidthConfig(steps=300, n_widths=2),
+    "progress": False,
+}
+
+
+def background(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.normal(size=(n, 2))
+
+
+def cluster(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.normal([1.5, 1.5], 0.05, size=(n, 2))
+
+
+RNG = np.random.default_rng(0)
+POOL, ANOMALIES = background(RNG, 500), cluster(RNG, 100)
+LARGE_POOL = background(RNG, 2000)
+
+
+@pytest.mark.parametrize(
+    ("reference", "anomaly"),
+    [(POOL, ANOMALIES), (LARGE_POOL, ANOMALIES), (background, ANOMALIES), (POOL, cluster)],
+    ids=["shared pool", "large pool", "simulated background", "simulated anomalies"],
+)
+def test_power_grows_with_the_fraction_and_alpha_is_kept(reference, anomaly):
+    study = sparker.power_study(
+        reference, anomaly, [0.0, 0.05, 0.3], n_calibration=59, n_tests=40, **SMALL
+    )
+    none, some, many = study.points
+    assert none.power * 40 <= binom.isf(1e-4, 40, 0.05)
+    assert many.power >= 0.8
+    assert many.median_significance.at_least
+    assert many.median_significance > none.median_significance + 1
+    assert none.power <= some.power <= many.power
+    low, high = some.interval
+    assert low < some.power < high
+    assert not np.array_equal(none.p_values, some.p_values)
+
+
+def test_counts_matter_where_they_fluctuate():
+    # Anomalies that look like background: only their number can give them away.
+    settings = SMALL | {"n_calibration": 59, "n_tests": 30}
+    counted = sparker.power_study(background, background, [0.8], poisson=True, **settings)
+    shape_only = sparker.power_study(background, background, [0.8], **settings)
+    assert counted.points[0].power >= 0.7
+    assert shape_only.points[0].power < 0.4
+
+
+def test_any_statistic_can_be_studied():
+    def mean_shift(rng, sample):
+        data = sample.data_weight > 0
+        return np.abs(sample.points[data].mean(0) - sample.points[~data].mean(0))
+
+    study = sparker.power_study(
+        POOL, ANOMALIES + 1, [0.0, 0.5], n_calibration=59, n_tests=20, statistic=mean_shift, **SMALL
+    )
+    assert study.null_t.shape == (59, 2)
+    assert study.points[1].power == 1
+    assert study.points[0].power < 0.4
+
+
+def test_it_is_repeatable_and_speaks_json():
+    one, other = (
+        sparker.power_study(POOL, ANOMALIES, [0.05], n_calibration=19, n_tests=5, seed=s, **SMALL)
+        for s in (3, 3)
+    )
+    np.testing.assert_array_equal(one.points[0].p_values, other.points[0].p_values)
+    found = json.loads(json.dumps(one.to_dict(), allow_nan=False))
+    assert found["points"][0]["n_tests"] == 5
+    assert found["settings"]["n_data"] == 60
+    assert "power at alpha = 0.05" in one.summary()
+    assert "of 5 toys" in one.summary()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alpha": 0.01}, "for alpha = 0.01 calibrate with at least 99"),
+        ({"alpha": 0}, "alpha must lie between 0 and 1"),
+        ({"fractions": []}, "fractions must lie between 0 and 1"),
+        ({"fractions": [1.5]}, "fractions must lie between 0 and 1"),
+        ({"n_reference": 450}, "reference has 500 rows; toys with n_reference"),
+        ({"n_tests": 0}, "n_tests must be a whole number"),
+        ({"anomaly": ANOMALIES[:2], "fractions": [0.5]}, "needs .* rows of a pool that has 2"),
+        ({"anomaly": np.zeros((5, 3))}, "anomaly has 3 features, reference has 2"),
+        ({"anomaly": lambda rng, n: np.zeros((n + 1, 2))}, "asked for .* rows and gave shape"),
+    ],
+)
+def test_what_cannot_be_studied_is_said(change, message):
+    arguments = {
+        "reference": POOL,
+        "anomaly": ANOMALIES,
+        "fractions": [0.3],
+        "n_calibration": 19,
+        "n_tests": 3,
+        **SMALL,
+    }
+    with pytest.raises(ValueError, match=message):
+        sparker.power_study(**arguments | change)

@@ -1,0 +1,430 @@
+"""From a table of statistics to a p-value: exact ranks, rules, early stops, extrapolated tails."""
+
+import contextlib
+import copy
+import functools
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+import sparker
+from sparker.combine import cauchy, minimum, minimum_and_product, product
+from sparker.pvalues import (
+    Significance,
+    clopper_pearson,
+    p_values,
+    rank,
+    significance,
+    smooth_p_values,
+)
+from sparker.sequential import _inverse_binomial
+from sparker.tail import fit_tail
+
+RULES = [minimum_and_product, minimum, product, cauchy]
+each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+
+properties = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+few_values = st.sampled_from([-2.0, -0.0, 0.0, 1.0, 1.5, 1e300, math.inf, -math.inf, math.nan])
+tables = hnp.arrays(
+    np.float64,
+    hnp.array_shapes(min_dims=2, max_dims=2, max_side=6),
+    elements=few_values | st.floats(-3, 3),
+)
+p_tables = hnp.arrays(
+    np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=5), elements=st.floats(1e-6, 1)
+)
+
+
+def as_large_as(one: float, other: float) -> bool:
+    """Whether one counts as at least as large as the other, by the rule in words."""
+    if not math.isfinite(one):
+        return True
+    return math.isfinite(other) and one >= other
+
+
+@properties
+@given(tables)
+def test_p_values_count_rows_at_least_as_large_one_by_one(t):
+    n, m = t.shape
+    found = p_values(t)
+    for row, column in itertools.product(range(n), range(m)):
+        count = sum(as_large_as(t[other, column], t[row, column]) for other in range(n))
+        assert found[row, column] == count / n
+    np.testing.assert_array_equal(p_values(t[:, 0]), found[:, 0])
+
+
+@properties
+@given(tables)
+def test_p_values_are_never_zero_and_a_lost_row_is_as_extreme_as_can_be(t):
+    found = p_values(t)
+    assert np.all((found >= 1 / len(t)) & (found <= 1))
+    np.testing.assert_array_equal(
+        found, p_values(np.where(np.isfinite(t), t, np.nextafter(np.inf, 0)))
+    )
+
+
+def p_of_each_row(t, rule):
+    """The p-value that each row of a table would get if it was the observed one."""
+    n = len(t)
+    return np.array([rank(np.roll(t, -row, axis=0), rule).p_value for row in range(n)])
+
+
+@each_rule
+@properties
+@given(t=tables)
+def test_of_exchangeable_rows_just_the_stated_share_is_called_so_extreme(rule, t):
+    p = p_of_each_row(t, rule)
+    for level in p:
+        assert np.mean(p <= level) == pytest.approx(level)
+    n = len(t)
+    assert np.all(np.sort(p) >= np.arange(1, n + 1) / n - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rule", "m"), [(rule, 1) for rule in RULES] + [(minimum_and_product, 3), (cauchy, 3)]
+)
+def test_without_ties_every_rank_is_as_likely_as_any_other(rule, m):
+    t = np.random.default_rng(5).normal(size=(40, m))
+    np.testing.assert_allclose(np.sort(p_of_each_row(t, rule)), np.arange(1, 41) / 40)
+
+
+@each_rule
+def test_no_place_in_the_table_changes_a_score(rule):
+    t = np.random.default_rng(0).normal(size=(101, 10)).round(1)
+    order = np.random.default_rng(1).permutation(101)
+    np.testing.assert_array_equal(rule(p_values(t[order])), rule(p_values(t))[order])
+
+
+def test_a_rank_says_what_it_rests_on():
+    t = np.arange(10.0)[:, None] * [1, 2]
+    t[0] = 7.5, 15.0
+    ranked = rank(t, minimum)
+    assert ranked.p_by_column.tolist() == [0.3, 0.3]
+    assert (ranked.p_value, ranked.above, ranked.n_toys) == (0.3, 2, 9)
+    assert ranked.interval == clopper_pearson(2, 9)
+    np.testing.assert_allclose(ranked.score, -np.log(p_values(t[:, 0])))
+
+
+def test_rules_by_hand():
+    p = np.array([[0.5, 0.01, 0.2], [0.07, 0.07, 0.07]])
+    logs = np.log([0.5, 0.01, 0.2]).sum()
+    np.testing.assert_allclose(minimum(p), [-np.log(0.01), -np.log(0.07)])
+    np.testing.assert_allclose(product(p), [-logs, -3 * np.log(0.07)])
+    np.testing.assert_allclose(
+        minimum_and_product(p), [-np.log(0.01) / 2 - logs / 6, -np.log(0.07)]
+    )
+    tangents = [0, 1 / np.tan(0.01 * np.pi), 1 / np.tan(0.2 * np.pi)]
+    np.testing.assert_allclose(cauchy(p), [np.mean(tangents), 1 / np.tan(0.07 * np.pi)])
+
+
+@each_rule
+@properties
+@given(p=p_tables, data=st.data())
+def test_a_smaller_p_value_never_lowers_a_score(rule, p, data):
+    row = data.draw(st.integers(0, len(p) - 1))
+    column = data.draw(st.integers(0, p.shape[1] - 1))
+    smaller = p.copy()
+    smaller[row, column] *= data.draw(st.floats(0.01, 1))
+    before, after = rule(p), rule(smaller)
+    assert after[row] >= before[row] - 1e-12 * abs(before[row])
+    others = np.arange(len(p)) != row
+    np.testing.assert_array_equal(after[others], before[others])
+
+
+def test_one_width_without_any_evidence_does_not_outweigh_the_others_in_cauchys_rule():
+    lonely, ordinary = cauchy(np.array([[1e-4, 1.0], [0.4, 0.4]]))
+    assert np.isfinite(lonely)
+    assert lonely > ordinary
+
+
+@properties
+@given(st.integers(1, 2000), st.data())
+def test_intervals_are_scipys_exact_ones(n, data):
+    k = data.draw(st.integers(0, n))
+    low, high = clopper_pearson(k, n)
+    exact = stats.binomtest(k, n).proportion_ci(0.95, method="exact")
+    assert low == pytest.approx(exact.low, rel=1e-9, abs=1e-12)
+    assert high == pytest.approx(exact.high, rel=1e-9)
+
+
+def test_a_significance_is_printed_as_the_bound_it_is():
+    bound, value = Significance(2.71, at_least=True), Significance(2.71)
+    assert (str(bound), str(value)) == (">= 2.71", "2.71")
+    assert (f"{bound}", f"{bound:.1f}", f"{value:.3f}") == (">= 2.71", ">= 2.7", "2.710")
+    assert repr(bound) == "Significance(2.71, at_least=True)"
+    assert eval(repr(bound)).at_least
+    assert bound == value == 2.71
+    assert bound + 1 == 3.71
+
+
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("at_least", [True, False])
+def test_a_copied_significance_is_still_a_bound_or_not(duplicate, at_least):
+    again = duplicate(Significance(1.5, at_least))
+    assert (float(again), again.at_least, type(again)) == (1.5, at_least, Significance)
+
+
+def test_only_a_row_above_all_toys_has_a_bound():
+    t = np.arange(300.0)[:, None]
+    beyond = rank(np.concatenate([[[1e3]], t]), minimum)
+    among = rank(np.concatenate([[[298.5]], t]), minimum)
+    for ranked, p, at_least in ((beyond, 1 / 301, True), (among, 2 / 301, False)):
+        z = significance(ranked.p_value, ranked.above)
+        assert float(z) == pytest.approx(stats.norm.isf(p))
+        assert z.at_least == at_least
+
+
+@pytest.mark.parametrize(
+    ("truth", "factor"), [(stats.gumbel_r(3, 2), 1.5), (stats.gamma(5), 2.5), (stats.chi2(10), 2.5)]
+)
+def test_smooth_p_values_are_near_the_true_ones(truth, factor):
+    toys = truth.rvs(size=(4000, 2), random_state=0)
+    for p in (0.5, 0.1, 0.01, 0.001):
+        found = smooth_p_values(truth.isf([[p, p]]), toys)
+        assert np.all((found > p / factor) & (found < p * factor))
+
+
+def test_smooth_p_values_fall_with_the_statistic_and_do_not_end_with_the_toys():
+    toys = np.random.default_rng(0).gumbel(size=(50, 1)) * 5 + 100
+    t = np.linspace(50, 200, 40)[:, None]
+    p = smooth_p_values(t, toys)[:, 0]
+    assert np.all(np.diff(p[p < 1]) < 0)
+    assert p[0] > 0.99
+    assert 0 < p[-1] < 1e-6
+    moved = smooth_p_values(3 * t + 7, 3 * toys + 7)[:, 0]
+    np.testing.assert_allclose(moved, p, rtol=1e-6)
+
+
+def test_smooth_p_values_bear_lost_toys_and_a_column_without_spread():
+    toys = np.random.default_rng(0).normal(size=(50, 2))
+    whole = smooth_p_values(toys, toys)
+    toys = np.concatenate([toys, [[np.nan, np.inf]]])
+    np.testing.assert_allclose(smooth_p_values(toys[:50], toys), whole)
+    assert np.all(smooth_p_values(np.full((1, 2), np.nan), toys) == np.finfo(float).tiny)
+    level = smooth_p_values(np.array([[3.0], [4.0]]), np.full((20, 1), 3.0))
+    assert level[0] > level[1] > 0
+
+
+def correlated(rng, n):  # (n, 3)
+    return rng.normal(size=(n, 1)) + 0.5 * rng.normal(size=(n, 3))
+
+
+def with_ties(t):
+    t[3] = t[1]
+    return t
+
+
+def with_a_lost_toy(t):
+    t[4, 1] = np.nan
+    return t
+
+
+@each_rule
+@pytest.mark.parametrize("change", [None, with_ties, with_a_lost_toy])
+def test_an_early_stop_is_exact_over_all_orders_of_the_rows(rule, change):
+    stop = sparker.Sequential(exceedances=2, table=10)
+    rng = np.random.default_rng(1)
+    table, rows = correlated(rng, 10), correlated(rng, 5)
+    if change is not None:
+        rows = change(rows)
+    orders = [list(order) for order in itertools.permutations(range(5))]
+    p = np.array(
+        [
+            stop.rank(np.concatenate([rows[o[:1]], table, rows[o[1:]]]), rule, complete=True)[2]
+            for o in orders
+            if np.all(np.isfinite(rows[o[0]]))  # a lost observed row is refused elsewhere
+        ]
+    )
+    for level in p:
+        share = np.sum(p <= level + 1e-12) / len(orders)
+        assert share <= level + 1e-12
+        if change is None:
+            assert share == pytest.approx(level)
+
+
+@functools.cache
+def simulated_p_values():  # of anomaly-free experiments
+    rng = np.random.default_rng(0)
+    stop = sparker.Sequential(exceedances=5, table=10)
+    tables = (correlated(rng, 71) for _ in range(3000))
+    return np.array([stop.rank(t, minimum_and_product, complete=True).p_value for t in tables])
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.3, 0.5])
+def test_an_early_stop_is_valid_at_every_level(alpha):
+    p = simulated_p_values()
+    k = np.sum(p <= alpha)
+    # Beyond such a bound in one run of 10^5, if the level is what it should be.
+    assert k <= stats.binom.isf(1e-5, len(p), alpha)
+    if alpha in (0.1, 0.5):  # 5 exceedances in 50 or 10 toys: here it is not only valid but exact
+        assert k >= stats.binom.ppf(1e-5, len(p), alpha)
+
+
+def test_a_compatible_row_stops_early_and_counts_only_the_toys_up_to_then():
+    stop = sparker.Sequential(exceedances=3, table=10)
+    t = correlated(np.random.default_rng(0), 201)
+    t[0] = t[1:].mean(0)
+    ranked = stop.rank(t, minimum, complete=False)
+    assert ranked.n_toys < 20
+    assert ranked.p_value == 3 / ranked.n_toys
+    assert ranked.above == 3
+    assert len(ranked.score) == ranked.n_toys + 1
+    assert ranked.interval == _inverse_binomial(3, ranked.n_toys)
+    last = 11 + ranked.n_toys
+    np.testing.assert_array_equal(ranked.p_by_column, p_values(t[:last])[0])
+    assert stop.rank(t[: last - 1], minimum, complete=False) is None
+    other = t.copy()
+    other[last:] = 1e6
+    for rows in (t[:last], other):
+        again = stop.rank(rows, minimum, complete=True)
+        np.testing.assert_array_equal(again.score, ranked.score)
+        assert (again.p_value, again.interval) == (ranked.p_value, ranked.interval)
+
+
+def test_an_extreme_row_is_compared_with_all_toys():
+    stop = sparker.Sequential(exceedances=3, table=10)
+    t = correlated(np.random.default_rng(0), 101)
+    t[0] = 50
+    assert stop.rank(t, minimum, complete=False) is None
+    ranked = stop.rank(t, minimum, complete=True)
+    assert (ranked.p_value, ranked.above, ranked.n_toys) == (1 / 91, 0, 90)
+    assert ranked.interval == clopper_pearson(0, 90)
+
+
+def test_no_verdict_comes_from_the_table_alone():
+    stop = sparker.Sequential(exceedances=1, table=10)
+    t = correlated(np.random.default_rng(0), 11)
+    assert stop.rank(t, minimum, complete=False) is None
+
+
+@pytest.mark.parametrize("p", [0.02, 0.2, 0.6, 0.95])
+def test_the_interval_of_a_stopped_count_covers_the_truth(p):
+    k = 5
+    n = np.arange(k, 5000)
+    chance = stats.nbinom.pmf(n - k, k, p)
+    likely = chance > 1e-9
+    ends = np.array([_inverse_binomial(k, int(trials)) for trials in n[likely]])
+    too_low, too_high = (
+        float(chance[likely][miss].sum()) for miss in (ends[:, 1] < p, ends[:, 0] > p)
+    )
+    assert too_low + too_high > 0
+    assert too_low <= 0.025
+    assert too_high <= 0.025
+
+
+def test_a_stop_that_cannot_work_is_refused():
+    with pytest.raises(ValueError, match="exceedances must be at least 1, got 0"):
+        sparker.Sequential(exceedances=0)
+    with pytest.raises(ValueError, match="table must be at least 10 toys, got 9"):
+        sparker.Sequential(table=9)
+
+
+CHI2 = stats.chi2(10)
+
+
+def one_column(rng, n):
+    return CHI2.rvs(size=(n, 1), random_state=rng)
+
+
+def alike_columns(rng, n):
+    """Five columns, each a chi-square of 10, that are nearly the same."""
+    common, own = rng.normal(size=(n, 1, 10)), rng.normal(size=(n, 5, 10))
+    return np.sum((np.sqrt(0.999) * common + np.sqrt(0.001) * own) ** 2, -1)
+
+
+@functools.cache
+def repeated_tail_fits(draw, p):
+    """Fits to 1000 toys, fifty times, where the true p-value is known; without those refused."""
+    rng = np.random.default_rng(0)
+    found = []
+    for seed in range(50):
+        toys = draw(rng, 1000)
+        with contextlib.suppress(ValueError):
+            found.append(fit_tail(np.full(toys.shape[1], CHI2.isf(p)), toys, "product", seed))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("draw", "p"), [(one_column, 1e-3), (one_column, 1e-5), (alike_columns, 1e-5)]
+)
+def test_the_interval_of_an_extrapolated_p_value_covers_in_most_repetitions(draw, p):
+    fits = repeated_tail_fits(draw, p)
+    assert len(fits) >= 40  # of a good tail, one in ten is refused by chance
+    covered = sum(low <= p <= high for low, high in (found.interval for found in fits))
+    assert covered >= 0.8 * len(fits)
+
+
+@pytest.mark.parametrize(
+    ("draw", "p", "factor"),
+    [(one_column, 1e-3, 10), (one_column, 1e-5, 30), (alike_columns, 1e-5, 30)],
+)
+def test_an_extrapolated_p_value_is_of_the_right_order(draw, p, factor):
+    fits = repeated_tail_fits(draw, p)
+    near = sum(p / factor < found.p_value < p * factor for found in fits)
+    assert near >= 0.75 * len(fits)
+
+
+def test_a_tail_fit_says_what_it_rests_on_and_repeats():
+    toys = one_column(np.random.default_rng(0), 1000)
+    found = fit_tail(CHI2.isf([1e-4]), toys, "minimum_and_product")
+    assert (found.n_toys, found.n_tail) == (1000, 250)
+    assert found.interval[0] <= found.p_value <= found.interval[1]
+    assert found.significance == pytest.approx(stats.norm.isf(found.p_value))
+    assert f"{found.p_value:.2g}" in str(found)
+    assert found == fit_tail(CHI2.isf([1e-4]), toys, "minimum_and_product")
+    further = fit_tail(CHI2.isf([1e-6]), toys, "minimum_and_product")
+    assert further.p_value < found.p_value
+    lost = np.concatenate([toys, [[np.nan]]])
+    assert fit_tail(CHI2.isf([1e-4]), lost, "minimum_and_product") == found
+
+
+@each_rule
+def test_inside_the_toys_the_tail_agrees_with_their_ranks(rule):
+    toys = alike_columns(np.random.default_rng(1), 2000)
+    t = np.full(5, CHI2.isf(0.02))
+    ranked = rank(np.concatenate([t[None], toys]), rule)
+    found = fit_tail(t, toys, rule.__name__)
+    assert ranked.p_value / 1.5 < found.p_value < ranked.p_value * 1.5
+
+
+def two_humps(rng):
+    t = rng.normal(size=(1000, 1))
+    t[:100] += 8
+    return t
+
+
+def steps(rng):
+    return rng.poisson(3, size=(1000, 1)).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("t", "draw", "rule", "message"),
+    [
+        (30, lambda rng: one_column(rng, 199), "minimum", "at least 200 finite toys, got 199"),
+        (5, lambda rng: one_column(rng, 1000), "minimum", "data lie among the toys"),
+        (30, two_humps, "minimum", "not a generalised Pareto one .* Make more toys"),
+        (30, steps, "minimum", "repeat too often"),
+        (
+            1e4,
+            lambda rng: np.exp(rng.exponential(size=(1000, 1))),
+            "minimum",
+            "too heavy to extrapolate",
+        ),
+        (30, lambda rng: one_column(rng, 1000), "mine", r"'cauchy'\] only, not mine"),
+    ],
+    ids=["too few", "among", "two humps", "steps", "heavy", "rule"],
+)
+def test_nothing_is_extrapolated_from_a_bad_tail(t, draw, rule, message):
+    with pytest.raises(ValueError, match=message):
+        fit_tail(np.array([float(t)]), draw(np.random.default_rng(0)), rule)

@@ -1,0 +1,579 @@
+"""Results: saved whole, loaded safely, and in the user's own units."""
+
+import dataclasses
+import functools
+import io
+import json
+import os
+import struct
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sparker
+from sparker import arrays
+from sparker.record import plain
+
+N_REFERENCE, N_DATA = 200, 50
+QUICK = {
+    "n_calibration": 11,
+    "chunk": 4,
+    "config": sparker.FitConfig(n_kernels=3),
+    "widths": sparker.WidthConfig(steps=20, n_widths=3),
+}
+CLUSTER = [3.0, 3.0]
+
+
+def make_samples(seed=0):
+    rng = np.random.default_rng(seed)
+    reference, data = rng.normal(size=(N_REFERENCE, 2)), rng.normal(size=(N_DATA, 2))
+    data[:12] = CLUSTER + 0.1 * rng.normal(size=(12, 2))
+    return reference, data
+
+
+def draw_rows(rng, n):
+    return rng.normal(size=(n, 2))
+
+
+def mean_shift(rng, sample):
+    means = [weight @ sample.points / weight.sum() for weight in sample[1:]]
+    return np.abs(means[1] - means[0])
+
+
+def lowest_of_all(rng, sample):
+    """A statistic by which the data look less anomalous than any toy."""
+    return -sample.data_weight @ np.all(np.abs(sample.points) > 1.5, axis=1)
+
+
+KINDS = {
+    "permutation": {},
+    "resample": {"null": "resample"},
+    "simulator": {"null": sparker.Simulator(draw_rows)},
+    "pool": {"null": sparker.Simulator(np.random.default_rng(9).normal(size=(300, 2)))},
+    "function": {"statistic": mean_shift},
+    "stopped": {"stop": sparker.Sequential(exceedances=3, table=10), "n_calibration": 39},
+    "expected": {"expected": 48.0, "reference_weights": np.tile([1.0, 2.0], 100)},
+    "options": {
+        "config": sparker.FitConfig(
+            n_kernels=3, competition=sparker.independent, loss=sparker.binary_cross_entropy
+        ),
+        "preprocess": sparker.whiten,
+        "combine": sparker.cauchy,
+    },
+}
+
+
+@functools.cache
+def result_of(kind="permutation"):
+    return sparker.test(*make_samples(), **(QUICK | KINDS[kind]))
+
+
+def saved(result, folder):
+    path = folder / "result.npz"
+    result.save(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loaded_result_is_the_one_that_was_saved(kind, tmp_path):
+    result = result_of(kind)
+    loaded = sparker.TestResult.load(saved(result, tmp_path))
+    assert loaded == result
+    assert loaded.summary() == result.summary()
+    assert loaded.to_dict() == result.to_dict()
+    assert loaded.significance.at_least == result.significance.at_least
+    assert os.listdir(tmp_path) == ["result.npz"]
+
+
+def test_names_of_columns_are_kept(tmp_path):
+    reference, data = (pd.DataFrame(x, columns=["mass", "angle"]) for x in make_samples())
+    result = sparker.test(reference, data, **QUICK)
+    assert result.columns == ("mass", "angle")
+    assert sparker.TestResult.load(saved(result, tmp_path)).columns == ("mass", "angle")
+    assert result.to_dict()["columns"] == ["mass", "angle"]
+    only_data = sparker.test(reference.to_numpy(), data, **QUICK)
+    assert only_data.columns == ("mass", "angle")
+    np.testing.assert_array_equal(only_data.t, result_of().t)
+
+
+def changed(value):
+    if isinstance(value, sparker.Ensemble | sparker.preprocess.Transform):
+        return value._replace(**{value._fields[0]: changed(np.asarray(value[0]))})
+    if isinstance(value, np.ndarray):
+        other = value.copy()
+        other.flat[-1] += 1
+        return other
+    if isinstance(value, sparker.Significance):
+        return sparker.Significance(value, not value.at_least)
+    if isinstance(value, tuple):
+        return (*value, "more")
+    if isinstance(value, dict):
+        return value | {"more": 1}
+    return value + 1
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(sparker.TestResult)])
+def test_results_that_differ_in_anything_are_not_equal(field):
+    result = result_of()
+    value = getattr(result, field)
+    other = dataclasses.replace(result, **{field: changed(value)})
+    assert other != result
+    assert dataclasses.replace(other, **{field: value}) == result
+
+
+def test_a_result_is_no_other_thing_and_has_no_hash():
+    assert result_of() != 1
+    assert result_of() != dataclasses.replace(result_of(), models=None)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(result_of())
+
+
+@pytest.mark.parametrize("numbers", [np.int64, np.uint32, float])
+def test_whole_numbers_of_any_kind_are_numbers(numbers, tmp_path):
+    settings = QUICK | {"seed": numbers(3), "n_calibration": numbers(11), "expected": numbers(50)}
+    result = sparker.test(*make_samples(), **settings, store=tmp_path / "store")
+    assert sparker.TestResult.load(saved(result, tmp_path)) == result
+    assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+
+
+# What a file may hold instead of a result.
+
+
+def npy(header: str, content: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
+    text = header.encode() + b"\n"
+    return b"\x93NUMPY" + bytes(version) + struct.pack("<H", len(text)) + text + content
+
+
+def described(shape: str, dtype: str = "'<f8'") -> str:
+    return f"{{'descr': {dtype}, 'fortran_order': False, 'shape': {shape}, }}"
+
+
+def with_member(content, name="t.npy", compression=zipfile.ZIP_STORED):
+    """The file of a result with one member replaced."""
+
+    def make(whole: bytes) -> bytes:
+        out = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(out, "w") as new:
+            for info in old.infolist():
+                if info.filename == name:
+                    new.writestr(name, content, compression)
+                else:
+                    new.writestr(info.filename, old.read(info))
+        return out.getvalue()
+
+    return make
+
+
+def with_header(**values):
+    """The file of a result with other values in its JSON header."""
+
+    def make(whole: bytes) -> bytes:
+        with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+            header = json.loads(np.load(archive.open("header.npy")).tobytes())
+        text = json.dumps(header | values).encode()
+        file = io.BytesIO()
+        np.save(file, np.frombuffer(text, np.uint8))
+        return with_member(file.getvalue(), "header.npy")(whole)
+
+    return make
+
+
+def without(name):
+    def make(whole: bytes) -> bytes:
+        out = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(out, "w") as new:
+            for info in old.infolist():
+                if info.filename != name:
+                    new.writestr(info.filename, old.read(info))
+        return out.getvalue()
+
+    return make
+
+
+def cut(share):
+    return lambda whole: whole[: int(share * len(whole))]
+
+
+def flipped(whole: bytes) -> bytes:
+    middle = whole.index(b"NUMPY", len(whole) // 2) + 200
+    return whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+
+
+def lying_about_its_size(whole: bytes) -> bytes:
+    """A member that says in the directory that it is as large as its own header says."""
+    content = npy(described(f"({2**40},)"))
+    claimed = len(content) + 8 * 2**40
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("t.npy", content)
+        info = archive.filelist[0]
+        info.file_size = claimed
+    return out.getvalue()
+
+
+def encrypted(whole: bytes) -> bytes:
+    found = bytearray(whole)
+    found[6] |= 1  # in the first member
+    found[found.index(b"PK\x01\x02") + 8] |= 1  # and in the directory
+    return bytes(found)
+
+
+def overlapping(whole: bytes) -> bytes:
+    """A file with a directory that lists some of it a thousand times."""
+    out = io.BytesIO(whole)
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.filelist.extend([archive.getinfo("null_t.npy")] * 999)
+        archive._didModify = True
+    return out.getvalue()
+
+
+def object_array(whole: bytes) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.array([Bomb()], dtype=object), allow_pickle=True)
+    return with_member(file.getvalue())(whole)
+
+
+def chunk_of_toys(whole: bytes) -> bytes:
+    return with_header(kind="chunk of toys")(whole)
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+HOSTILE = {
+    "empty": lambda whole: b"",
+    "text": lambda whole: b"p_value,significance\n0.02,2.1\n" * 20,
+    "random bytes": lambda whole: np.random.default_rng(0).bytes(5000),
+    "random bytes behind a zip's mark": lambda whole: b"PK\x03\x04" + bytes(range(256)) * 9,
+    **{f"cut at {share:.0%}": cut(share) for share in (0.01, 0.2, 0.5, 0.9, 0.999)},
+    "only the end": lambda whole: whole[len(whole) // 2 :],
+    "flipped bit": flipped,
+    "chunk of toys": chunk_of_toys,
+    "pickle": object_array,
+    "bare pickle": with_member(b"cos\nmkdir\n(S'executed'\ntR."),
+    "compressed": with_member(npy(described("(3,)"), bytes(24)), compression=zipfile.ZIP_DEFLATED),
+    "bomb": with_member(bytes(2**25), compression=zipfile.ZIP_DEFLATED),
+    "huge shape": with_member(npy(described(f"({2**50},)"), bytes(24))),
+    "huge empty shape": with_member(npy(described(f"({2**70}, 0)"))),
+    "huge shape of nothing": with_member(npy(described(f"({2**70},)", "'|V0'"))),
+    "negative shape": with_member(npy(described("(-1, -3)"), bytes(24))),
+    "lying about its size": lying_about_its_size,
+    "overlapping": overlapping,
+    "encrypted": encrypted,
+    "deep header": with_member(npy("-" * 9000 + "1")),
+    "unfinished header": with_member(npy("{'descr': (")),
+    "unknown version": with_member(npy(described("(3,)"), bytes(24), (3, 0))),
+    "header is a list": with_member(npy(described("(2,)", "'|u1'"), b"[]"), "header.npy"),
+    "header is no JSON": with_member(npy(described("(2,)", "'|u1'"), b"{x"), "header.npy"),
+    "deep JSON": with_member(npy(described("(90000,)", "'|u1'"), b"[" * 90000), "header.npy"),
+    "no header": without("header.npy"),
+    "no statistic": without("t.npy"),
+    "no transform": without("transform.centre.npy"),
+    "other length": with_member(npy(described("(2,)"), bytes(16))),
+    "list for an array": lambda whole: with_header(t=[1.0, 2.0, 3.0])(without("t.npy")(whole)),
+    "best beyond": with_header(best=3),
+    "best is text": with_header(best="0"),
+    "significance is a number": with_header(significance=2.0),
+    "interval of three": with_header(interval=[0.1, 0.2, 0.3]),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_that_is_no_result_is_refused_and_does_nothing(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = saved(result_of(), tmp_path)
+    content = HOSTILE[name](path.read_bytes())
+    path.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"result\.npz is not a test result"):
+            sparker.TestResult.load(path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * (len(content) + 2**18)
+    assert os.listdir(tmp_path) == ["result.npz"]
+
+
+def test_the_files_above_are_refused_for_what_was_done_to_them(tmp_path):
+    path = saved(result_of(), tmp_path)
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        same = with_member(archive.read("t.npy"))
+    for rewritten in (same(whole), with_header()(whole), without("no such")(whole)):
+        path.write_bytes(rewritten)
+        assert sparker.TestResult.load(path) == result_of()
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.npz"):
+        sparker.TestResult.load(tmp_path / "nothing.npz")
+
+
+def test_a_result_that_cannot_be_written_leaves_the_one_before_and_nothing_else(
+    tmp_path, monkeypatch
+):
+    path = saved(result_of(), tmp_path)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        result_of("function").save(path)
+    assert os.listdir(tmp_path) == ["result.npz"]
+    assert sparker.TestResult.load(path) == result_of()
+
+
+def test_nothing_but_arrays_is_ever_written(tmp_path):
+    with pytest.raises(ValueError, match="allow_pickle"):
+        arrays.write(tmp_path / "x.npz", {"kind": "x"}, {"a": np.array([Bomb()], object)})
+    assert os.listdir(tmp_path) == []
+
+
+# What a result says.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_is_json(kind):
+    found = result_of(kind).to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["p_value"] == result_of(kind).p_value
+    assert len(found["widths"]) == len(result_of(kind).t)
+
+
+def test_the_result_of_the_least_anomalous_sample_is_json_too(tmp_path):
+    result = sparker.test(*make_samples(), **QUICK, statistic=lowest_of_all)
+    assert (result.p_value, result.above) == (1, 11)
+    found = result.to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert sparker.TestResult.load(saved(result, tmp_path)) == result
+
+
+def test_the_dictionary_counts_as_the_result_does():
+    result = result_of()
+    found = result.to_dict()
+    assert found["toys"] == {"compared": 11, "above": result.above, "failed": 0}
+    assert found["p_interval"]["low"] <= result.p_value <= found["p_interval"]["high"]
+    assert found["significance_is_lower_bound"] == (result.above == 0)
+    assert found["best_width"] == result.best
+    at_best = found["widths"][result.best]
+    assert at_best["t"] == result.t[result.best]
+    assert at_best["null_median"] == np.median(result.null_t[:, result.best])
+    assert at_best["null_95"] == np.quantile(result.null_t[:, result.best], 0.95)
+    assert [kernel["location"] for kernel in found["kernels"]] == result.locations.tolist()
+
+
+def test_the_summary_says_what_matters():
+    result = result_of()
+    text = result.summary()
+    assert f"p-value {result.p_value:.4g} (95 % interval" in text
+    assert f"significance {result.significance} sigma" in text
+    assert f"{result.above} of 11 anomaly-free experiments" in text
+    assert f"most clearly at width {result.widths[result.best]:.3g} of" in text
+    assert f"{result.effect_excess} events too many" in text
+    noted = dataclasses.replace(result, n_failed=3, notes=("mind this", "and that"))
+    assert "3 toys did not stay finite" in noted.summary()
+    assert noted.summary().endswith("note: mind this\nnote: and that")
+    assert "width" not in result_of("function").summary()
+    assert f"p_value={result.p_value:.4g}" in repr(result)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("function", "stopped", "pool")]
+)
+def test_scores_are_the_log_ratio_of_the_rows_as_given(kind):
+    result = result_of(kind)
+    for rows, components, scores in zip(
+        make_samples(),
+        (result.reference_components, result.data_components),
+        (result.reference_scores, result.scores),
+        strict=True,
+    ):
+        assert components.shape == (len(rows), 3)
+        np.testing.assert_allclose(components.sum(1), scores)
+        np.testing.assert_allclose(result.components(rows), components)
+        np.testing.assert_allclose(result.log_ratio(rows), scores)
+    assert np.ptp(result.scores) > 0
+    fitted = result.transform(make_samples()[1])
+    competition = sparker.independent if kind == "options" else sparker.softmax
+    np.testing.assert_allclose(
+        sparker.log_ratio(result.model, fitted, competition), result.scores, rtol=1e-6
+    )
+
+
+def test_scores_give_the_statistic_of_the_data():
+    result = result_of()
+    f = result.scores.sum() - N_DATA / N_REFERENCE * np.expm1(result.reference_scores).sum()
+    assert 2 * f == pytest.approx(result.t[result.best], rel=1e-4)
+
+
+def test_new_rows_need_the_columns_of_the_test():
+    with pytest.raises(ValueError, match="rows have 3 features, the test was made with 2"):
+        result_of().log_ratio(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="rows has 1 NaN or infinite value"):
+        result_of().log_ratio([[0.0, np.nan]])
+
+
+def test_kernels_that_compete_in_a_way_of_their_own_cannot_score_new_rows():
+    own = sparker.Competition(sparker.softmax.share, sparker.softmax.response)
+    kernels = plain(sparker.FitConfig(n_kernels=3, competition=own))
+    settings = result_of().settings | {"statistic": {"kernels": kernels}}
+    result = dataclasses.replace(result_of(), settings=settings)
+    with pytest.raises(ValueError, match="competition"):
+        result.log_ratio(make_samples()[1])
+
+
+def test_other_statistics_have_no_model():
+    result = result_of("function")
+    assert result.models is result.scores is result.reference_scores is None
+    assert result.widths.tolist() == [0, 1]
+    for ask in ("model", "locations"):
+        with pytest.raises(ValueError, match="fits no kernels: there is no model"):
+            getattr(result, ask)
+    with pytest.raises(ValueError, match="there is no model"):
+        result.log_ratio(make_samples()[1])
+
+
+def test_a_planted_cluster_is_found_at_its_place_in_the_users_units():
+    reference, data = (x * [1000, 1] + [5e4, -7] for x in make_samples())
+    widths = sparker.WidthConfig(steps=300, n_widths=3, first=3.0, last=0.3)
+    result = sparker.test(reference, data, **(QUICK | {"widths": widths}))
+    assert result.above == 0
+    strongest = result.locations[np.argmax(result.model.a)]
+    np.testing.assert_allclose((strongest - [5e4, -7]) / [1000, 1], CLUSTER, atol=0.3)
+    assert set(np.argsort(-result.scores)[:12]) == set(range(12))
+    events, low, high = result.effect_excess
+    assert 3 < events < 13
+    assert 0 < low < events < high
+
+
+def test_effects_are_what_the_data_show_beyond_the_toys():
+    result = result_of()
+    for effect, observed, null in (
+        (result.effect_excess, result.excess, result.null_excess),
+        (result.effect_deficit, result.deficit, result.null_deficit),
+    ):
+        toys = null[:, result.best]
+        low, high = np.quantile(toys, [0.025, 0.975])
+        expected = observed[result.best] - np.array([np.median(toys), high, low])
+        np.testing.assert_allclose(effect, np.maximum(expected, 0))
+        assert 0 <= effect.low <= effect.events <= effect.high
+    lost = result.null_excess.copy()
+    lost[3] = np.nan
+    with_loss = dataclasses.replace(result, null_excess=lost)
+    fewer = dataclasses.replace(result, null_excess=np.delete(lost, 3, axis=0))
+    assert with_loss.effect_excess == fewer.effect_excess
+
+
+def test_a_tail_is_fitted_to_the_toys_of_the_result():
+    with pytest.raises(ValueError, match="at least 200 finite toys, got 11"):
+        result_of().tail_fit()
+    rng = np.random.default_rng(0)
+    more = dataclasses.replace(result_of(), null_t=rng.gumbel(size=(1000, 3)), t=np.full(3, 9.0))
+    found = more.tail_fit()
+    assert found == sparker.tail.fit_tail(more.t, more.null_t, "minimum_and_product")
+    other = dataclasses.replace(more, settings=more.settings | {"combine": "mine"})
+    with pytest.raises(ValueError, match="not mine"):
+        other.tail_fit()
+
+
+# How features are brought to comparable scales.
+
+PREPROCESS = [sparker.standardise, sparker.whiten, sparker.unchanged]
+
+
+def mixed(dtype=np.float64, n=300):
+    """Correlated columns of very different sizes, one of them constant."""
+    x = np.random.default_rng(0).normal(size=(n, 3))
+    x[:, 1] += x[:, 0]
+    x = np.insert(x * [1e-4, 1, 1e5] + [1, 0, -3e5], 1, 7.0, axis=1)
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("preprocess", PREPROCESS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_there_and_back_again(preprocess, dtype):
+    x = mixed(dtype)
+    transform = preprocess(x)
+    fitted = transform(x)
+    assert fitted.dtype == dtype
+    assert fitted.shape == (300, 3)
+    assert transform.dropped.tolist() == [1]
+    scale = x.std(0) + 1e-6
+    eps = 1e-2 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(transform.inverse(fitted) / scale, x / scale, atol=eps)
+
+
+def test_standardised_columns_have_mean_zero_and_variance_one():
+    fitted = sparker.standardise(mixed())(mixed())
+    np.testing.assert_allclose(fitted.mean(0), 0, atol=1e-9)
+    np.testing.assert_allclose(fitted.var(0), 1)
+    np.testing.assert_allclose(
+        np.corrcoef(fitted.T), np.corrcoef(mixed()[:, [0, 2, 3]].T), atol=1e-9
+    )
+
+
+def test_whitened_points_have_unit_variance_in_every_direction():
+    fitted = sparker.whiten(mixed())(mixed())
+    np.testing.assert_allclose(fitted.mean(0), 0, atol=1e-9)
+    np.testing.assert_allclose(np.cov(fitted.T, bias=True), np.eye(3), atol=1e-9)
+
+
+def test_whitening_leaves_out_directions_without_variance():
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    x = np.concatenate([x, 1000 * x[:, :1] + 5], axis=1)  # the first column in other units
+    transform = sparker.whiten(x)
+    assert transform(x).shape == (300, 2)
+    np.testing.assert_allclose(np.cov(transform(x).T, bias=True), np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(transform.inverse(transform(x)), x, atol=1e-6)
+    wide = np.random.default_rng(0).normal(size=(10, 30))
+    transform = sparker.whiten(wide)
+    assert transform(wide).shape == (10, 9)
+    np.testing.assert_allclose(transform.inverse(transform(wide)), wide, atol=1e-6)
+
+
+def test_unchanged_is_unchanged():
+    np.testing.assert_array_equal(sparker.unchanged(mixed())(mixed()), mixed()[:, [0, 2, 3]])
+
+
+def with_constant(x, value=7.0):
+    return np.insert(x, 1, value, axis=1)
+
+
+def test_a_constant_column_is_left_out_and_noted():
+    reference, data = make_samples()
+    result = sparker.test(with_constant(reference), with_constant(data), **QUICK)
+    np.testing.assert_array_equal(result.t, result_of().t)
+    assert result.notes == ("columns [1] do not vary and were left out",)
+    assert result.to_dict()["dropped_columns"] == [1]
+    assert np.all(result.locations[:, 1] == 7)
+    assert "note: columns [1] do not vary" in result.summary()
+
+
+def test_data_that_stray_from_a_constant_column_of_the_reference_are_noted():
+    reference, data = (with_constant(x) for x in make_samples())
+    data[:3, 1] = 8
+
+    def draw(rng, n):
+        return with_constant(draw_rows(rng, n))
+
+    result = sparker.test(reference, data, **QUICK, null=sparker.Simulator(draw))
+    np.testing.assert_array_equal(result.t, result_of("simulator").t)
+    assert len(result.notes) == 2
+    assert "column 1 never varies in the reference, but 3 data rows differ" in result.notes[1]
+
+
+def test_units_do_not_matter_to_a_single_bit_where_they_differ_by_powers_of_two():
+    units = np.array([2.0**20, 2.0**-30])
+    result = sparker.test(*(x * units for x in make_samples()), **QUICK)
+    np.testing.assert_array_equal(result.t, result_of().t)
+    np.testing.assert_array_equal(result.null_t, result_of().null_t)
+    np.testing.assert_array_equal(result.locations, result_of().locations * units)
+    plain = sparker.test(*make_samples(), **QUICK, preprocess=sparker.unchanged)
+    assert not np.array_equal(plain.t, result_of().t)

@@ -1,0 +1,598 @@
+"""Stores: what was finished is kept, whatever ends the run, and continued to the same bits."""
+
+import dataclasses
+import errno
+import functools
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparker
+from sparker import arrays, batch
+from sparker import store as stores
+
+N_REFERENCE, N_DATA = 200, 50
+N_TOYS, CHUNK = 11, 4
+QUICK = {
+    "n_calibration": N_TOYS,
+    "chunk": CHUNK,
+    "config": sparker.FitConfig(n_kernels=3),
+    "widths": sparker.WidthConfig(steps=20, n_widths=3),
+}
+
+
+def make_samples(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(N_REFERENCE, 2)), rng.normal(size=(N_DATA, 2))
+
+
+def draw_rows(rng, n):
+    return rng.normal(size=(n, 2))
+
+
+KINDS = {
+    "permutation": {},
+    "resample": {"null": "resample"},
+    "simulator": {"null": sparker.Simulator(draw_rows)},
+}
+
+
+def mean_shift(rng, sample):
+    means = [weight @ sample.points / weight.sum() for weight in sample[1:]]
+    return np.abs(means[1] - means[0])
+
+
+def run(kind="permutation", **settings):
+    return sparker.test(*make_samples(), **(QUICK | KINDS[kind] | settings))
+
+
+@functools.cache
+def whole(kind="permutation"):
+    return run(kind)
+
+
+@functools.cache
+def whole_mean_shift():
+    return run(statistic=mean_shift)
+
+
+def assert_same(one, other):
+    """To the bit, in all but the time it took."""
+    assert dataclasses.replace(one, timings={}) == dataclasses.replace(other, timings={})
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """The numbers of the experiments that are really fitted, chunk by chunk."""
+    whole()  # what others are compared with does not count
+    seen = []
+    original = batch._fit_chunk
+
+    def count(seed, numbers, *rest):
+        seen.append(list(numbers))
+        return original(seed, numbers, *rest)
+
+    monkeypatch.setattr(batch, "_fit_chunk", count)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A finished store; copied where a test changes it."""
+    folder = tmp_path_factory.mktemp("filled") / "store"
+    run(store=folder)
+    return folder
+
+
+@pytest.fixture
+def store(filled, tmp_path):
+    return shutil.copytree(filled, tmp_path / "store")
+
+
+def names(folder):
+    return [path.name for path in stores.chunk_files(folder)]
+
+
+THREE_CHUNKS = [
+    "toys-000000-000003.npz",
+    "toys-000004-000007.npz",
+    "toys-000008-000011.npz",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_store_changes_no_bit_and_nothing_is_made_twice(kind, tmp_path, fits):
+    first = run(kind, store=tmp_path / "deep" / "store")
+    assert sorted(itertools.chain(*fits)) == list(range(N_TOYS + 1))
+    fits.clear()
+    again = run(kind, store=str(tmp_path / "deep" / "store"))
+    assert fits == []
+    assert_same(first, whole(kind))
+    assert_same(again, whole(kind))
+
+
+def test_another_verdict_on_the_same_toys_needs_no_new_ones(store, fits):
+    other = run(store=store, combine=sparker.product)
+    stopped = run(store=store, stop=sparker.Sequential(exceedances=1, table=10))
+    assert fits == []
+    assert other.settings["combine"] == "product"
+    assert stopped.n_toys == 1
+
+
+def test_more_toys_continue_where_fewer_ended(store, fits):
+    before = {name: (store / name).read_bytes() for name in THREE_CHUNKS}
+    longer = run(store=store, n_calibration=30)
+    assert fits == [list(range(n, min(n + CHUNK, 31))) for n in range(12, 31, CHUNK)]
+    assert {name: (store / name).read_bytes() for name in THREE_CHUNKS} == before
+    fits.clear()
+    assert_same(run(store=store), whole())  # and fewer of them are still there
+    assert fits == []
+    assert_same(longer, run(n_calibration=30))
+
+
+def test_toys_keep_the_chunk_they_were_begun_with(store, fits):
+    longer = run(store=store, n_calibration=19, chunk=8)
+    assert fits == [[12, 13, 14, 15], [16, 17, 18, 19]]
+    assert_same(longer, run(n_calibration=19))
+
+
+def test_chunk_sizes_agree_up_to_rounding():
+    other = run(chunk=8)
+    np.testing.assert_allclose(other.null_t, whole().null_t, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(other.t, whole().t, rtol=1e-4, atol=1e-4)
+    assert other.p_value == whole().p_value
+
+
+# Killed, really.
+
+
+def child(code, *arguments, **environment):
+    """Another Python that has all of this file at hand."""
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import os, signal, sys\nfrom test_store import *\n{code}"]
+        + [str(argument) for argument in arguments],
+        cwd=Path(__file__).parent,
+        env=os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "1"} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_killed_between_chunks_only_the_missing_toys_are_made(tmp_path, fits):
+    code = """
+def kill(done, total):
+    if done == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+run(store=sys.argv[1], progress=kill)
+"""
+    killed = child(code, tmp_path)
+    output = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, output
+    assert names(tmp_path) == THREE_CHUNKS[:2]
+    before = {name: (tmp_path / name).read_bytes() for name in THREE_CHUNKS[:2]}
+    told = []
+    resumed = run(store=tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert_same(resumed, whole())
+    assert fits == [[8, 9, 10, 11]]
+    assert told == [(8, 12), (12, 12)]
+    assert {name: (tmp_path / name).read_bytes() for name in THREE_CHUNKS[:2]} == before
+
+
+@pytest.mark.parametrize(
+    ("write", "left"), [(1, []), (3, THREE_CHUNKS[:1])], ids=["manifest", "second chunk"]
+)
+def test_killed_while_it_writes_only_what_was_whole_counts(write, left, tmp_path):
+    code = """
+class Kill:
+    calls = 0
+
+def half_written(descriptor):
+    Kill.calls += 1
+    if Kill.calls == int(sys.argv[2]):
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+os.fsync = half_written
+run(store=sys.argv[1], statistic=mean_shift)
+"""
+    killed = child(code, tmp_path, write)
+    output = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, output
+    assert names(tmp_path) == left
+    assert len([name for name in os.listdir(tmp_path) if name.endswith(".part")]) == 1
+    told = []
+    resumed = run(
+        store=tmp_path, statistic=mean_shift, progress=lambda done, total: told.append(done)
+    )
+    assert_same(resumed, whole_mean_shift())
+    assert told == list(range(CHUNK * len(left), N_TOYS + 2, CHUNK))
+
+
+def test_the_number_of_devices_changes_no_bit():
+    code = """
+assert len(batch.jax.devices()) == 4
+found = run()
+print(found.p_value.hex(), found.t.tobytes().hex(), found.null_t.tobytes().hex())
+"""
+    assert len(batch.jax.devices()) == 1
+    out, error = child(code, XLA_FLAGS="--xla_force_host_platform_device_count=4").communicate()
+    found = whole()
+    expected = [found.p_value.hex(), found.t.tobytes().hex(), found.null_t.tobytes().hex()]
+    assert out.split() == expected, error
+
+
+# Interrupted, or without room.
+
+
+def interrupt(done, total):
+    if done == 8:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_says_how_to_continue(tmp_path, fits):
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run(store=tmp_path, progress=interrupt)
+    (note,) = caught.value.__notes__
+    assert note == (
+        f"8 of 12 experiments were finished and are kept in {tmp_path}; "
+        "the same call continues there"
+    )
+    fits.clear()
+    assert_same(run(store=tmp_path), whole())
+    assert fits == [[8, 9, 10, 11]]
+
+
+def test_an_interrupted_run_without_a_store_says_that_one_helps():
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run(progress=interrupt)
+    (note,) = caught.value.__notes__
+    assert note.startswith("8 of 12 experiments were finished; with a store they would be kept")
+
+
+def test_a_run_interrupted_while_it_writes_leaves_nothing_half(tmp_path, monkeypatch):
+    def stop(descriptor):
+        if len(names(tmp_path)) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(store=tmp_path, statistic=mean_shift)
+    assert sorted(os.listdir(tmp_path)) == ["manifest.json", THREE_CHUNKS[0]]
+    monkeypatch.undo()
+    assert_same(run(store=tmp_path, statistic=mean_shift), whole_mean_shift())
+
+
+def assert_one_chunk_is_kept(folder, fits):
+    assert sorted(os.listdir(folder)) == ["manifest.json", THREE_CHUNKS[0]]
+    fits.clear()
+    assert_same(run(store=folder), whole())
+    assert fits == [[4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+def test_a_full_disk_is_said_and_what_was_finished_is_kept(tmp_path, monkeypatch, fits):
+    def full(descriptor):
+        if len(names(tmp_path)) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    message = "store .* cannot be written: No space left on device; free some room or choose"
+    with pytest.raises(ValueError, match=f"{message}.*What was finished before is kept"):
+        run(store=tmp_path)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    assert_one_chunk_is_kept(tmp_path, fits)
+
+
+def test_a_file_that_really_cannot_grow_is_said_and_what_was_finished_is_kept(tmp_path, fits):
+    resource = pytest.importorskip("resource")
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def no_more(done, total):
+        if done == CHUNK:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, usual[1]))
+
+    try:
+        with pytest.raises(ValueError, match="cannot be written: File too large; free some room"):
+            run(store=tmp_path, progress=no_more)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert_one_chunk_is_kept(tmp_path, fits)
+
+
+def test_a_store_that_cannot_be_is_refused_before_anything_is_made(tmp_path, fits):
+    (tmp_path / "file").write_text("mine")
+    for folder in (tmp_path / "file", tmp_path / "file" / "store"):
+        with pytest.raises(ValueError, match=r"store .*file.* cannot be written: .*choose"):
+            run(store=folder)
+    assert fits == []
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder no one may write to")
+def test_a_folder_no_one_may_write_to_is_refused(fits):
+    with pytest.raises(ValueError, match=r"store /sys/.* cannot be written: .*; .*another folder"):
+        run(store="/sys/kernel/sparker-store")
+    assert fits == []
+
+
+def test_a_store_that_was_made_read_only_is_refused_before_anything_is_made(
+    store, monkeypatch, fits
+):
+    def denied(path, *arguments, **settings):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "touch", denied)
+    with pytest.raises(ValueError, match="cannot be written: Permission denied"):
+        run(store=store, n_calibration=30)
+    assert fits == []
+
+
+# Shared out and brought together.
+
+
+def run_half(toys, folder, **settings):
+    return sparker.run_toys(*make_samples(), toys=toys, store=folder, **(QUICK | settings))
+
+
+def test_halves_made_apart_are_merged_to_the_whole(tmp_path, fits):
+    halves = [tmp_path / "one", tmp_path / "two"]
+    assert run_half(range(6), halves[0]) == 6
+    assert run_half(range(6, 12), halves[1], combine=sparker.minimum) == 6
+    assert sparker.merge(halves, tmp_path / "both") == 12
+    assert sparker.merge(halves, tmp_path / "both") == 12  # once more does no harm
+    fits.clear()
+    assert_same(run(store=tmp_path / "both"), whole())
+    assert sparker.merge(halves, halves[0]) == 12
+    assert_same(run(store=halves[0]), whole())
+    assert fits == []
+
+
+def test_halves_made_in_one_folder_are_the_whole(tmp_path, fits):
+    assert run_half(range(0, 12, 2), tmp_path) == 6
+    assert run_half(range(1, 12, 2), tmp_path) == 6
+    assert len(names(tmp_path)) == 4  # none overwrote another
+    fits.clear()
+    assert_same(run(store=tmp_path), whole())
+    assert fits == []
+
+
+def test_a_half_made_twice_is_made_once(tmp_path, fits):
+    run_half([5, 1, 5], tmp_path)
+    assert fits == [[1, 5]]
+    run_half([1, 2, 5], tmp_path)
+    assert fits == [[1, 5], [2]]
+
+
+def test_stores_that_cannot_be_merged_are_refused(store, tmp_path):
+    run_half([0], tmp_path / "other", seed=1)
+    with pytest.raises(ValueError, match=r"different tests: seed \(0 there, 1 here\)"):
+        sparker.merge([store, tmp_path / "other"], tmp_path / "both")
+    assert not (tmp_path / "both").exists()
+    with pytest.raises(ValueError, match=r"differs in seed"):
+        sparker.merge([store], tmp_path / "other")
+    with pytest.raises(ValueError, match=r"nothing has no manifest\.json; it is not a store"):
+        sparker.merge([store, tmp_path / "nothing"], tmp_path / "both")
+    with pytest.raises(ValueError, match="stores is empty; name at least one"):
+        sparker.merge([], tmp_path / "both")
+    (store / THREE_CHUNKS[1]).write_bytes(b"PK")
+    with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} is not a chunk of toys .*damaged"):
+        sparker.merge([store], tmp_path / "both")
+
+
+# What does not belong together.
+
+
+def changed_by_little(array):
+    array = array.copy()
+    array[0, 0] = np.nextafter(array[0, 0], 1)
+    return array
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"seed": 1}, r"seed \(0 there, 1 here\)"),
+        ({"data": changed_by_little(make_samples()[1])}, "differs in data"),
+        ({"reference": changed_by_little(make_samples()[0])}, r"reference \("),
+        ({"reference_weights": np.tile([1, 2], 100)}, r"reference \("),
+        ({"expected": 50.0}, r"expected \(None there, 50.0 here\)"),
+        ({"groups": (np.arange(200), np.arange(200, 250))}, r"groups \(None there"),
+        ({"null": "resample"}, r"null.is \(Permutation there, Resample here\)"),
+        ({"null": sparker.Resample(100)}, r"null.n_reference \(None there, 100 here\)"),
+        ({"null": sparker.Simulator(draw_rows)}, r"null.is \(Permutation there, Simulator here\)"),
+        ({"preprocess": sparker.whiten}, r"preprocess \(standardise there, whiten here\)"),
+        ({"config": sparker.FitConfig(n_kernels=2)}, r"kernels.n_kernels \(3 there, 2 here\)"),
+        (
+            {"config": sparker.FitConfig(n_kernels=3, loss=sparker.binary_cross_entropy)},
+            r"kernels.loss \(neyman_pearson there, binary_cross_entropy here\)",
+        ),
+        (
+            {"config": sparker.FitConfig(n_kernels=3, l2=0.1)},
+            r"kernels.l2 \(0.0 there, 0.1 here\)",
+        ),
+        ({"widths": sparker.WidthConfig(steps=30, n_widths=3)}, r"steps \(20 there, 30 here\)"),
+        ({"widths": sparker.WidthConfig(steps=20, n_widths=3, last=0.1)}, "statistic.widths"),
+        ({"widths": sparker.WidthConfig(steps=20, n_widths=3, first=9.0)}, "statistic.widths"),
+        ({"statistic": mean_shift}, "statistic.function"),
+    ],
+)
+def test_toys_of_another_test_are_not_taken_for_this_ones(settings, named, store, fits):
+    reference, data = make_samples()
+    other = {"reference": reference, "data": data} | QUICK | settings
+    with pytest.raises(ValueError, match=f"holds toys of another test; .*{named}") as caught:
+        sparker.test(**other, store=store)
+    assert "Choose another folder, or make the call as it was" in str(caught.value)
+    assert fits == []
+    assert_same(run(store=store), whole())
+
+
+def test_other_simulators_are_told_apart(tmp_path):
+    for source in (draw_rows, make_samples(5)[0]):
+        folder = tmp_path / str(callable(source))
+        settings = {"statistic": mean_shift, "store": folder}
+        run(null=sparker.Simulator(source), **settings)
+        other = (lambda rng, n: 1 + draw_rows(rng, n)) if callable(source) else source[:-1]
+        if callable(source):
+            other.__module__, other.__qualname__ = source.__module__, source.__qualname__
+        with pytest.raises(ValueError, match=r"another test; it differs in null"):
+            run(null=sparker.Simulator(other), **settings)
+
+
+def powers(rng, sample, power=1):
+    return mean_shift(rng, sample) ** power
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (functools.partial(powers, power=1), functools.partial(powers, power=2)),
+        (lambda rng, sample: 1.0, lambda rng, sample: 2.0),
+    ],
+    ids=["partial", "lambda"],
+)
+def test_other_functions_of_the_same_name_are_told_apart(one, other, tmp_path):
+    run(statistic=one, store=tmp_path)
+    with pytest.raises(ValueError, match="another test; it differs in statistic"):
+        run(statistic=other, store=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "other", [{"first": 9.0}, {"annealing": sparker.geometric}], ids=["first", "annealing"]
+)
+def test_other_ways_to_the_same_width_are_told_apart(other, tmp_path, fits):
+    settings = {"steps": 20, "n_widths": 1, "first": 5.0, "last": 0.5}
+    sparker.run_toys(
+        *make_samples(),
+        toys=[1],
+        store=tmp_path,
+        **(QUICK | {"widths": sparker.WidthConfig(**settings)}),
+    )
+    fits.clear()
+    with pytest.raises(ValueError, match="another test; it differs in statistic"):
+        run(store=tmp_path, widths=sparker.WidthConfig(**(settings | other)))
+    assert fits == []
+
+
+# What is not as it was left.
+
+
+def test_a_half_written_file_left_behind_is_not_read(store, fits):
+    whole_chunk = (store / THREE_CHUNKS[1]).read_bytes()
+    (store / THREE_CHUNKS[1]).unlink()
+    (store / f".{THREE_CHUNKS[1]}.12345.part").write_bytes(whole_chunk[:300])
+    (store / ".manifest.json.12345.part").write_text('{"chunk"')
+    assert_same(run(store=store), whole())
+    assert fits == [[4, 5, 6, 7]]
+    assert (store / THREE_CHUNKS[1]).read_bytes() == whole_chunk
+
+
+def without_numbers(content):
+    file = Path("without.npz")
+    arrays.write(file, {"kind": stores.KIND}, {"t": np.zeros((4, 3))})
+    return file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: b"",
+        lambda content: content.replace(b"chunk of toys", b"chunk of joys"),
+        lambda content: content[:-400] + bytes(400),
+        without_numbers,
+    ],
+    ids=["cut", "empty", "kind", "end", "without numbers"],
+)
+def test_a_damaged_chunk_is_named_and_made_anew_once_it_is_gone(
+    damage, store, tmp_path, monkeypatch, fits
+):
+    monkeypatch.chdir(tmp_path)
+    chunk = store / THREE_CHUNKS[1]
+    before = chunk.read_bytes()
+    chunk.write_bytes(damage(before))
+    with pytest.raises(ValueError, match=f"{chunk.name} .*; delete it and its toys are made anew"):
+        run(store=store)
+    assert fits == []
+    chunk.unlink()
+    assert_same(run(store=store), whole())
+    assert fits == [[4, 5, 6, 7]]
+    assert chunk.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read"),
+        (b"\xff\xfe\x00", "cannot be read"),
+        (b"name: something", "cannot be read"),
+        (b"[1, 2]", "is not the manifest of a store"),
+        (b'{"name": "something else"}', "is not the manifest of a store"),
+        (b'{"chunk": "many"}', "is not the manifest of a store"),
+        (b'{"chunk": 4}', "holds toys of another test"),
+    ],
+)
+def test_the_manifest_of_something_else_is_left_alone(content, message, tmp_path, fits):
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        run(store=tmp_path)
+    assert fits == []
+    assert (tmp_path / "manifest.json").read_bytes() == content
+
+
+def test_toys_of_another_version_are_not_continued(store, fits):
+    manifest = json.loads((store / "manifest.json").read_text())
+    (store / "manifest.json").write_text(json.dumps(manifest | {"sparker": "0.0.1", "format": 0}))
+    with pytest.raises(ValueError, match=r"format \(0 there, 1 here\); sparker \(0.0.1 there"):
+        run(store=store)
+    assert fits == []
+
+
+# Toys without a value.
+
+
+def lost_in(columns):
+    def statistic(rng, sample):
+        lost = columns if rng.random() < 0.3 else [False, False]
+        return np.where(lost, np.nan, mean_shift(rng, sample))
+
+    return statistic
+
+
+@pytest.mark.parametrize("columns", [[True, True], [True, False]], ids=["all", "one"])
+def test_a_lost_toy_counts_as_more_extreme_than_the_data_and_is_kept(columns, tmp_path):
+    reference, data = make_samples()
+    settings = {"n_calibration": 39, "statistic": lost_in(columns), "store": tmp_path}
+    result = sparker.test(reference, data + 5, **(QUICK | settings))
+    lost = np.isnan(result.null_t).any(axis=1)
+    assert 3 < lost.sum() < 25
+    stored = [outcome.t for _, outcome in opened(tmp_path).read()]
+    np.testing.assert_array_equal(np.concatenate(stored)[1:], result.null_t)
+    assert_same(sparker.test(reference, data + 5, **(QUICK | settings)), result)
+    assert result.n_failed == result.to_dict()["toys"]["failed"] == lost.sum()
+    assert f"{lost.sum()} toys did not stay finite" in result.summary()
+    assert result.above == lost.sum()
+    assert result.p_value == pytest.approx((1 + lost.sum()) / 40)
+
+
+def opened(folder):
+    return stores.Store(folder, json.loads((folder / "manifest.json").read_text()))
+
+
+def test_toys_that_are_all_lost_leave_a_p_value_of_one(tmp_path):
+    reference, data = make_samples()
+
+    def only_the_data(rng, sample):
+        is_observed = np.array_equal(np.flatnonzero(sample.data_weight), np.arange(200, 250))
+        return 3.0 if is_observed else np.nan
+
+    result = sparker.test(reference, data, **QUICK, statistic=only_the_data)
+    assert (result.p_value, result.n_failed) == (1, N_TOYS)
