@@ -302,10 +302,30 @@ def test_an_extreme_row_is_compared_with_all_toys():
     assert ranked.interval == clopper_pearson(0, 90)
 
 
+def test_a_lost_toy_counts_as_above_even_an_extreme_row():
+    stop = sparker.Sequential(exceedances=3, table=10)
+    t = correlated(np.random.default_rng(0), 101)
+    t[0] = 50
+    t[[20, 60], [0, 2]] = np.nan
+    ranked = stop.rank(t, minimum, complete=True)
+    assert (ranked.above, ranked.p_value) == (2, 3 / 91)
+    t[70] = np.inf
+    ranked = stop.rank(t, minimum, complete=False)
+    assert (ranked.above, ranked.n_toys) == (3, 60)
+
+
 def test_no_verdict_comes_from_the_table_alone():
     stop = sparker.Sequential(exceedances=1, table=10)
     t = correlated(np.random.default_rng(0), 11)
     assert stop.rank(t, minimum, complete=False) is None
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 3), (5, 6), (10, 300)])
+def test_the_interval_of_a_stopped_count_ends_where_it_would_be_a_surprise(k, n):
+    low, high = _inverse_binomial(k, n)
+    assert stats.nbinom.cdf(n - k, k, low) == pytest.approx(0.025)  # so few trials
+    assert stats.nbinom.sf(n - k - 1, k, high) == pytest.approx(0.025)  # so many
+    assert _inverse_binomial(k, k)[1] == 1
 
 
 @pytest.mark.parametrize("p", [0.02, 0.2, 0.6, 0.95])

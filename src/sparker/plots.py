@@ -7,6 +7,7 @@ from matplotlib.lines import Line2D
 
 from sparker.batch import Fit
 from sparker.ensemble import Competition, Ensemble, log_ratio, softmax
+from sparker.result import TestResult
 
 DATA = "black"
 REFERENCE = "#9db8d2"
@@ -73,3 +74,19 @@ def trajectories(ax: Axes, fit: Fit, feature: int = 0) -> list[Line2D]:
     ax.set_yscale("log")
     ax.set_ylabel("width, annealed downwards")
     return lines
+
+
+def null_distribution(ax: Axes, result: TestResult, bins: int = 30) -> list[object]:
+    """The combined scores of the anomaly-free experiments, and where the data fall."""
+    finite = result.null_score[np.isfinite(result.null_score)]
+    edges = np.linspace(min(0, finite.min()), max(finite.max(), result.score) * 1.05, bins + 1)
+    _, _, bars = ax.hist(
+        finite, edges.tolist(), color=REFERENCE, label=f"{result.n_toys} anomaly-free experiments"
+    )
+    sigma = f"{result.significance} sigma"
+    line = ax.axvline(
+        result.score, color=DATA, lw=2, label=f"the data: p = {result.p_value:.2g}, {sigma}"
+    )
+    ax.set_xlabel("combined score, larger where the samples differ more")
+    ax.set_ylabel("experiments")
+    return [bars, line]
