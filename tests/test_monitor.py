@@ -89,7 +89,7 @@ def test_a_store_keeps_its_toys(tmp_path):
     more = sparker.Monitor.calibrate(
         normal(0, 400), BATCH, n_calibration=20, store=tmp_path / "s", **SMALL
     )
-    np.testing.assert_array_equal(more.null_t[:8], first.null_t)
+    np.testing.assert_array_equal(more.null.t[:8], first.null.t)
     assert [file.stat().st_mtime_ns for file in files] == written
     with pytest.raises(ValueError, match="batch_size"):
         sparker.Monitor.calibrate(

@@ -77,6 +77,7 @@ class Fit(NamedTuple):
     t: np.ndarray  # (m,) its test statistic, in double precision
     excess: np.ndarray  # (m,) how many data events too many it sees, see losses.excess
     deficit: np.ndarray  # (m,) and how many expected ones are missing
+    score_counts: np.ndarray  # (m, bins) data events by their anomaly score
     finite: np.ndarray  # () whether all of the above is
 
     def at(self, width: int) -> Ensemble:
@@ -273,7 +274,7 @@ def _fit_chunk(
     dtype = np.result_type(origin, config.dtype)
     sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
     models = Ensemble(mu * dtype.type(placed.unit) + origin, a, sigma)
-    return Fit(models, evaluation.t, evaluation.excess, evaluation.deficit, finite)
+    return Fit(models, finite=finite, **evaluation._asdict())
 
 
 COMPILER_OPTIONS = {

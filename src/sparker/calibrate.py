@@ -52,28 +52,26 @@ def plan(experiments: Experiments, preprocess: Preprocess, statistic: Statistic)
 class Table:
     """The experiments finished so far, by number."""
 
-    rows: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
+    rows: dict[int, tuple[np.ndarray, ...]] = field(default_factory=dict)  # of an Outcome
     models: Ensemble | None = None  # of the observed experiment, (m, ...)
 
     def add(self, numbers: Sequence[int], outcome: Outcome) -> None:
         """Take in a chunk as it was trained."""
-        self.rows |= zip(numbers, zip(*outcome[:3], strict=True), strict=True)
+        self.rows |= zip(numbers, zip(*outcome[:-1], strict=True), strict=True)
         if 0 in numbers and outcome.models is not None:
             row = list(numbers).index(0)
             self.models = Ensemble(*(array[row] for array in outcome.models))
 
     def add_stored(self, numbers: np.ndarray, outcome: Outcome) -> None:
         """Take in a chunk as it was stored: with the model of the observed experiment only."""
-        self.rows |= zip(numbers.tolist(), zip(*outcome[:3], strict=True), strict=True)
+        self.rows |= zip(numbers.tolist(), zip(*outcome[:-1], strict=True), strict=True)
         if outcome.models is not None:
             self.models = outcome.models
 
-    def first(self, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """t, excess and deficit of experiments 0 to n - 1, each (n, m)."""
-        t, excess, deficit = (
-            np.stack(arrays) for arrays in zip(*(self.rows[i] for i in range(n)), strict=True)
-        )
-        return t, excess, deficit
+    def first(self, n: int, start: int = 0) -> Outcome:
+        """What experiments 0 to n - 1 gave, without models; or from another one on."""
+        rows = zip(*(self.rows[i] for i in range(start, n)), strict=True)
+        return Outcome._make([*map(np.stack, rows), None])
 
     @property
     def n_in_a_row(self) -> int:

@@ -14,7 +14,7 @@ from sparker.calibrate import Plan, Ready, Table
 from sparker.combine import Combination, minimum_and_product
 from sparker.ensemble import Ensemble, components
 from sparker.nulls import Samples, Scheme, samples, scheme
-from sparker.preprocess import Preprocess, Transform, standardise
+from sparker.preprocess import Preprocess, Transform, principal_directions, standardise
 from sparker.progress import reporter
 from sparker.pvalues import Ranked, rank, significance
 from sparker.record import plain, versions
@@ -102,8 +102,8 @@ def test(
     def verdict(table: Table) -> Ranked | None:
         n = min(table.n_in_a_row, n_calibration + 1)
         if stop is None:
-            return rank(table.first(n)[0], combine) if n > n_calibration else None
-        return stop.rank(table.first(n)[0], combine, complete=n > n_calibration) if n else None
+            return rank(table.first(n).t, combine) if n > n_calibration else None
+        return stop.rank(table.first(n).t, combine, complete=n > n_calibration) if n else None
 
     with reporter(progress, n_calibration + 1) as tell:
         table = experiment.run(
@@ -138,6 +138,9 @@ def test(
         versions=versions(),
         timings=timings,
     )
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # no test case, whatever pytest thinks
 
 
 def run_toys(
@@ -237,7 +240,7 @@ def interpret(
 ) -> dict[str, Any]:
     """What the observed row of the table says beside its toys: most of a ``TestResult``."""
     transform = ready.transform
-    t, excess, deficit = table.first(n_made)
+    t, excess, deficit, score_counts, _ = table.first(n_made)
     if not np.all(np.isfinite(t[0])):
         raise FloatingPointError(
             "the statistic of the data is not finite, so there is nothing to compare; look for "
@@ -271,10 +274,13 @@ def interpret(
         "deficit": deficit[0],
         "null_excess": excess[1:],
         "null_deficit": deficit[1:],
+        "score_counts": score_counts[0],
+        "null_score_counts": score_counts[1:],
         "models": table.models,
         "transform": transform,
         "data_components": data_components,
         "reference_components": reference_components,
+        **_plane(transform(observed.data), transform(observed.reference)),
         "notes": _notes(transform, observed),
     }
 
@@ -285,6 +291,12 @@ def clearest(t: np.ndarray, p: np.ndarray) -> int:
     spread = np.nanstd(toys, axis=0)
     distance = (t[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
     return int(np.argmax(np.where(p == p.min(), distance, -np.inf)))
+
+
+def _plane(data: np.ndarray, reference: np.ndarray) -> dict[str, np.ndarray]:
+    """The rows in the plane in which the reference varies most, to draw them in."""
+    directions = principal_directions(reference, 2)
+    return {"data_plane": data @ directions, "reference_plane": reference @ directions}
 
 
 def check_enough_rows(observed: Samples, n_kernels: int) -> None:

@@ -120,6 +120,16 @@ def excess(f: Array, sample: TwoSample) -> Array:  # (N,) -> ()
     return jnp.sum(jnp.asarray(sample.data_weight) * -jnp.expm1(-jnp.maximum(f, 0)))
 
 
+SCORE_BINS = 20
+
+
+def score_counts(f: Array, sample: TwoSample) -> Array:  # (N,) -> (SCORE_BINS,)
+    """How many data events have an anomaly score ``c = Sigmoid(f)`` in each of equal bins."""
+    bins = jnp.clip((jax.nn.sigmoid(f) * SCORE_BINS).astype(jnp.int32), 0, SCORE_BINS - 1)
+    # A sum for each bin: unlike scattered additions, the same to the bit on every device.
+    return jnp.sum(jnp.where(bins == jnp.arange(SCORE_BINS)[:, None], sample.data_weight, 0), -1)
+
+
 def deficit(f: Array, sample: TwoSample) -> Array:  # (N,) -> ()
     """How many expected events the model misses in the data: ``sum_R w_R max(0, 1 - e^f)``."""
     return jnp.sum(jnp.asarray(sample.reference_weight) * -jnp.expm1(jnp.minimum(f, 0)))

@@ -29,10 +29,11 @@ from sparker.pvalues import rank
 from sparker.record import from_names, option, option_name, plain, to_names, versions
 from sparker.result import TestResult
 from sparker.sample import as_points, column_names
-from sparker.statistic import KernelStatistic
+from sparker.statistic import KernelStatistic, Outcome
 from sparker.widths import WidthConfig
 
 KIND = "monitor"
+TABLES = [name for name in Outcome._fields if name != "models"]
 
 
 class Look(NamedTuple):
@@ -53,9 +54,8 @@ class Monitor:
     weights: np.ndarray | None  # (N,)
     batch_size: int
     expected: float | None
-    null_t: np.ndarray  # (B, m)
-    null_excess: np.ndarray  # (B, m)
-    null_deficit: np.ndarray  # (B, m)
+    null: Outcome
+    """What the toys gave, without their models."""
     seed: int
     columns: tuple[str, ...]
     statistic: KernelStatistic
@@ -118,16 +118,12 @@ class Monitor:
                 store=store,
                 tell=tell,
             )
-        null = zip(*(table.rows[i] for i in range(1, n_calibration + 1)), strict=True)
-        t, excess, deficit = (np.stack(rows) for rows in null)
         return cls(
             reference=points,
             weights=known.weights,
             batch_size=int(batch_size),
             expected=expected,
-            null_t=t,
-            null_excess=excess,
-            null_deficit=deficit,
+            null=table.first(n_calibration + 1, start=1),
             seed=seed,
             columns=column_names(reference),
             statistic=statistic,
@@ -157,11 +153,10 @@ class Monitor:
         one = calibrate.ready(arm, self.preprocess, self.statistic)
         prepared = time.perf_counter()
         table = calibrate.run(Plan(one, one), [0], seed=self.seed)
-        n_toys = len(self.null_t)
-        null = zip(self.null_t, self.null_excess, self.null_deficit, strict=True)
-        table.rows |= zip(range(1, n_toys + 1), null, strict=True)
+        n_toys = len(self.null.t)
+        table.add(range(1, n_toys + 1), self.null)
         fitted = time.perf_counter()
-        ranked = rank(table.first(n_toys + 1)[0], self.combine)
+        ranked = rank(table.first(n_toys + 1).t, self.combine)
         found = interpret(observed, self.statistic, one, table, ranked, n_toys + 1)
         timings = {
             "prepare": prepared - began,
@@ -187,13 +182,14 @@ class Monitor:
         and toys. Without, every look has a chance of alpha, and one false alarm in 1/alpha looks
         is expected.
         """
-        least = 1 / (len(self.null_t) + 1)
+        n_toys = len(self.null.t)
+        least = 1 / (n_toys + 1)
         factor = 1 if looks is None else looks
         if not 0 < alpha < 1 or factor < 1:
             raise ValueError(f"need 0 < alpha < 1 and looks >= 1, got {alpha} and {looks}")
         if least * factor > alpha:
             raise ValueError(
-                f"{len(self.null_t)} toys resolve p-values down to {least:.2g}, but "
+                f"{n_toys} toys resolve p-values down to {least:.2g}, but "
                 f"{'each look' if looks is None else f'one of {looks} looks'} needs "
                 f"{alpha / factor:.2g} for an alarm; calibrate with at least "
                 f"{int(np.ceil(factor / alpha))} toys"
@@ -217,11 +213,11 @@ class Monitor:
             "combine": option_name("combine", self.combine),
             "settings": self.settings,
         }
-        contents = {
-            name: getattr(self, name)
-            for name in ("reference", "weights", "null_t", "null_excess", "null_deficit")
-            if getattr(self, name) is not None
+        contents = {name: getattr(self.null, name) for name in TABLES} | {
+            "reference": self.reference
         }
+        if self.weights is not None:
+            contents["weights"] = self.weights
         arrays.write(Path(path), header, contents)
 
     @classmethod
@@ -229,15 +225,15 @@ class Monitor:
         """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
         header, contents = arrays.read(Path(path), KIND)
         try:
-            null = {name: contents[name] for name in ("null_t", "null_excess", "null_deficit")}
-            if len({array.shape for array in null.values()}) != 1 or null["null_t"].ndim != 2:
+            null = Outcome._make([*(contents[name] for name in TABLES), None])
+            if null.t.ndim != 2 or any(array.shape[:2] != null.t.shape for array in null[:-1]):
                 raise ValueError("its tables do not have the same shape")
             return cls(
                 reference=as_points("reference", contents["reference"]),
                 weights=contents.get("weights"),
                 batch_size=int(header["batch_size"]),
                 expected=header["expected"],
-                **null,
+                null=null,
                 seed=int(header["seed"]),
                 columns=tuple(str(name) for name in header["columns"]),
                 statistic=KernelStatistic(

@@ -140,7 +140,7 @@ def power_study(
         chunk = toys.statistic.chunk_size(toys.draw([0]), n_toys)
     with reporter(progress, n_toys) as tell:
         table = calibrate.run(Plan(toys, toys), range(n_toys), seed=seed, chunk=chunk, tell=tell)
-    t, _, _ = table.first(n_toys)
+    t = table.first(n_toys).t
     null, tested = t[:n_calibration], np.split(t[n_calibration:], len(fractions))
     settings = {
         "n_reference": n_reference,

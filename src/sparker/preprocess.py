@@ -88,6 +88,16 @@ def whiten(points: np.ndarray) -> Transform:
     return Transform(kept, centre, matrix / scale[:, None])
 
 
+def principal_directions(points: np.ndarray, n: int) -> np.ndarray:  # (N, d) -> (d, n)
+    """The directions of largest variance; zeros for those that the points do not have."""
+    centred = points - points.mean(0)
+    found = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :n]
+    # Of the two signs an eigenvector may have, the one whose largest entry is positive.
+    largest = np.argmax(np.abs(found), axis=0)
+    found = found * np.sign(found[largest, np.arange(found.shape[1])])
+    return np.pad(found, [(0, 0), (0, n - found.shape[1])])
+
+
 def _varying(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (k,), (d,)
     """The columns that vary by more than rounding, and where each column's middle is."""
     low, high = points.min(0), points.max(0)

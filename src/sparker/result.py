@@ -66,10 +66,14 @@ class TestResult:
     deficit: np.ndarray  # (m,)
     null_excess: np.ndarray  # (B, m)
     null_deficit: np.ndarray  # (B, m)
+    score_counts: np.ndarray  # (m, bins) data rows by anomaly score c, in equal bins from 0 to 1
+    null_score_counts: np.ndarray  # (B, m, bins)
     models: Ensemble | None  # of (m, ...); None where another statistic was used, as below
     transform: Transform
     data_components: np.ndarray | None  # (N_D, M) f_i of each data row, in the order given
     reference_components: np.ndarray | None  # (N_R, M)
+    data_plane: np.ndarray  # (N_D, 2) the data in the plane of the reference's largest variance
+    reference_plane: np.ndarray  # (N_R, 2)
     columns: tuple[str, ...]
     """The names of the features, where the samples came with any."""
     settings: dict[str, Any]

@@ -24,6 +24,7 @@ class Outcome(NamedTuple):
     t: np.ndarray  # (B, m), larger where data and reference differ more
     excess: np.ndarray  # (B, m) data events too many; NaN for statistics that do not say
     deficit: np.ndarray  # (B, m)
+    score_counts: np.ndarray  # (B, m, bins) data events by anomaly score; no bins if it has none
     models: Ensemble | None  # of (B, m, ...), where the statistic fits any
 
 
@@ -91,7 +92,7 @@ class _PreparedKernels(NamedTuple):
     ) -> Iterator[tuple[Sequence[int], Outcome]]:
         for done, fits in fit_chunks(seed, draw, numbers, self.schedule, self.config, chunk=chunk):
             t = np.where(fits.finite[:, None], fits.t, np.nan)
-            yield done, Outcome(t, fits.excess, fits.deficit, fits.models)
+            yield done, Outcome(t, fits.excess, fits.deficit, fits.score_counts, fits.models)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class _PreparedFunction(NamedTuple):
             ]
             t = np.stack(rows)
             unknown = np.full_like(t, np.nan)
-            yield now, Outcome(t, unknown, unknown, None)
+            yield now, Outcome(t, unknown, unknown, np.empty((*t.shape, 0)), None)
 
     def _one(self, rng: np.random.Generator, sample: TwoSample) -> np.ndarray:
         t = np.atleast_1d(np.asarray(self.function(rng, sample), np.float64))

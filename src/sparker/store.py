@@ -54,6 +54,7 @@ class Store:
             "t": outcome.t,
             "excess": outcome.excess,
             "deficit": outcome.deficit,
+            "score_counts": outcome.score_counts,
         }
         # Of the fits only the observed one is ever looked at again.
         if 0 in numbers and outcome.models is not None:
@@ -78,7 +79,8 @@ class Store:
             models = None
             if "observed_mu" in found:
                 models = Ensemble(*(found[f"observed_{name}"] for name in Ensemble._fields))
-            yield found["numbers"], Outcome(found["t"], found["excess"], found["deficit"], models)
+            tables = (found[name] for name in Outcome._fields if name != "models")
+            yield found["numbers"], Outcome._make([*tables, models])
 
 
 def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]) -> int:

@@ -12,7 +12,7 @@ from jax import Array
 
 from sparker.distances import pull_back, squared_norms, sum_of
 from sparker.ensemble import Competition, Ensemble, kernel_values, parts
-from sparker.losses import Loss, deficit, excess, statistic
+from sparker.losses import Loss, deficit, excess, score_counts, statistic
 from sparker.sample import AnyArray, TwoSample
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-12)
@@ -51,6 +51,7 @@ class Evaluation(NamedTuple):
     t: Array  # () the test statistic
     excess: Array  # () data events too many
     deficit: Array  # () data events missing
+    score_counts: Array  # (SCORE_BINS,) data events by their anomaly score
 
 
 class ReadOffs(NamedTuple):
@@ -143,7 +144,7 @@ def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:
     def one(model: Ensemble) -> Evaluation:
         k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
         f = sum_of(parts(model.a, k, design.competition.share(k)))
-        return Evaluation(statistic(f, sample), excess(f, sample), deficit(f, sample))
+        return Evaluation(*(of(f, sample) for of in (statistic, excess, deficit, score_counts)))
 
     return jax.lax.map(one, models)
 

@@ -1,0 +1,89 @@
+"""How a monitor's level scatters from reference to reference.
+
+    python -m experiments.levels.monitor [--monitors 48] [--batches 200] [--processes N]
+
+A monitor is calibrated on one reference and then asked about many anomaly-free batches. Averaged
+over references it should raise alpha false alarms; for a given reference it may be off, because all
+its batches and toys share that reference. Writes ``monitor.json``: the mean level, its scatter over
+monitors, and the scatter that counting alone would give.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiments.levels.cases import CONFIG, N_DATA, WIDTHS, exponential
+from experiments.levels.run import one_core
+
+from sparker import Monitor
+from sparker.record import plain, versions
+
+N_CALIBRATION = 199
+ALPHA = 0.05
+N_REFERENCES = (300, 1200)
+
+
+def level(work: tuple[int, int, int]) -> float:
+    """The share of anomaly-free batches that one monitor calls anomalous."""
+    number, n_reference, n_batches = work
+    rng = np.random.default_rng([12, number])
+    monitor = Monitor.calibrate(
+        exponential(rng, n_reference),
+        N_DATA,
+        n_calibration=N_CALIBRATION,
+        seed=number,
+        config=CONFIG,
+        widths=WIDTHS,
+        progress=False,
+    )
+    p = [monitor.test(exponential(rng, N_DATA)).p_value for _ in range(n_batches)]
+    return float(np.mean(np.array(p) <= ALPHA))
+
+
+def main() -> None:
+    """Run and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--monitors", type=int, default=48)
+    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent)
+    options = parser.parse_args()
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in the workers, which have a core each
+    found: list[dict[str, Any]] = []
+    with multiprocessing.get_context("spawn").Pool(options.processes, one_core) as pool:
+        for n_reference in N_REFERENCES:
+            work = [(i, n_reference, options.batches) for i in range(options.monitors)]
+            levels = np.array(pool.map(level, work, chunksize=1))
+            mean = float(levels.mean())
+            found.append(
+                {
+                    "n_reference": n_reference,
+                    "mean_level": mean,
+                    "standard_error": float(levels.std(ddof=1) / np.sqrt(len(levels))),
+                    "scatter": float(levels.std(ddof=1)),
+                    "scatter_of_counting": float(np.sqrt(mean * (1 - mean) / options.batches)),
+                    "levels": levels.tolist(),
+                }
+            )
+            print({key: value for key, value in found[-1].items() if key != "levels"}, flush=True)
+    command = "python -m experiments.levels.monitor"
+    result = {
+        "command": f"{command} --monitors {options.monitors} --batches {options.batches}",
+        "alpha": ALPHA,
+        "batch_size": N_DATA,
+        "n_calibration": N_CALIBRATION,
+        "config": plain(CONFIG),
+        "widths": plain(WIDTHS),
+        "versions": versions(),
+        "references": found,
+    }
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "monitor.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
