@@ -365,6 +365,13 @@ def test_halves_made_in_one_folder_are_the_whole(tmp_path, fits):
     assert fits == []
 
 
+def test_chunks_with_gaps_do_not_hide_each_other(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    run_half([0, 3], folders[0], statistic=mean_shift)
+    run_half([0, 1, 3], folders[1], statistic=mean_shift)
+    assert sparker.merge(folders, tmp_path / "both") == 3
+
+
 def test_a_half_made_twice_is_made_once(tmp_path, fits):
     run_half([5, 1, 5], tmp_path)
     assert fits == [[1, 5]]
