@@ -65,7 +65,15 @@ def test_any_statistic_can_be_studied():
         return np.abs(sample.points[data].mean(0) - sample.points[~data].mean(0))
 
     study = sparker.power_study(
-        POOL, ANOMALIES + 1, [0.0, 0.5], n_calibration=59, n_tests=20, statistic=mean_shift, **SMALL
+        POOL,
+        ANOMALIES + 1,
+        [0.0, 0.5],
+        n_reference=300,
+        n_data=60,
+        n_calibration=59,
+        n_tests=20,
+        statistic=mean_shift,
+        progress=False,
     )
     assert study.null_t.shape == (59, 2)
     assert study.points[1].power == 1

@@ -88,7 +88,7 @@ def test_of_exchangeable_rows_just_the_stated_share_is_called_so_extreme(rule, t
 
 
 @pytest.mark.parametrize(
-    ("rule", "m"), [(rule, 1) for rule in RULES] + [(minimum_and_product, 3), (cauchy, 3)]
+    ("rule", "m"), [(minimum, 1), (product, 1), (minimum_and_product, 1), (minimum_and_product, 3)]
 )
 def test_without_ties_every_rank_is_as_likely_as_any_other(rule, m):
     t = np.random.default_rng(5).normal(size=(40, m))

@@ -425,7 +425,7 @@ def test_kernels_that_compete_in_a_way_of_their_own_cannot_score_new_rows():
     kernels = plain(sparker.FitConfig(n_kernels=3, competition=own))
     settings = result_of().settings | {"statistic": {"kernels": kernels}}
     result = dataclasses.replace(result_of(), settings=settings)
-    with pytest.raises(ValueError, match="competition"):
+    with pytest.raises(ValueError, match="cannot be scored: the kernels competed"):
         result.log_ratio(make_samples()[1])
 
 

@@ -36,6 +36,8 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a file, or a ``ValueError`` if it is not what it should be."""
     try:
         with zipfile.ZipFile(path) as archive:
+            if sum(info.file_size for info in archive.infolist()) > path.stat().st_size:
+                raise ValueError("its parts claim to be larger than the whole")
             arrays = {
                 info.filename.removesuffix(".npy"): _member(archive, info)
                 for info in archive.infolist()
@@ -43,9 +45,9 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         header = json.loads(arrays.pop(HEADER).tobytes())
         if not isinstance(header, dict) or header.get("kind") != kind:
             raise ValueError(f"it is not a {kind}")
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, NotImplementedError) as error:
+    except Exception as error:  # a file made to do harm may raise anything
         raise ValueError(
             f"{path} is not a {kind} saved by sparker, or is damaged: {error}"
         ) from error
@@ -66,7 +68,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     if dtype.hasobject:
         raise ValueError(f"{info.filename} holds Python objects")
     size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    if size != info.file_size - content.tell():
+    if size != len(content.getbuffer()) - content.tell():
         raise ValueError(f"{info.filename} does not have the size it claims")
     content.seek(0)
     return np.lib.format.read_array(content, allow_pickle=False)

@@ -93,7 +93,7 @@ def run(
     tell: Callable[[int], None] = lambda done: None,
     enough: Callable[[Table], bool] = lambda table: False,
 ) -> Table:
-    """Make the experiments of these numbers that the store does not have yet.
+    """Make the experiments of these numbers, 0 the observed one, that the store does not have.
 
     ``tell`` hears how many are done, ``enough`` may end it early.
     """
@@ -120,6 +120,8 @@ def run(
                 if kept is not None:
                     kept.write(done, outcome, made_by)
                 table.add(done, outcome)
+                if 0 in done:
+                    check_finite(table.rows[0][0])
                 tell(len(wanted & table.rows.keys()))
                 if enough(table):
                     break
@@ -132,6 +134,15 @@ def run(
             stop.add_note(f"{note} and are kept in {store}; the same call continues there")
         raise
     return table
+
+
+def check_finite(t: np.ndarray) -> None:
+    """Of the data alone: a toy that is not finite is counted, but here there is nothing to rank."""
+    if not np.all(np.isfinite(t)):
+        raise FloatingPointError(
+            "the statistic of the data is not finite, so there is nothing to compare; look for "
+            "extreme values in the data, or lower the amplitude clip"
+        )
 
 
 def _parts(

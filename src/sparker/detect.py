@@ -13,7 +13,7 @@ from sparker.batch import FitConfig
 from sparker.calibrate import Plan, Ready, Table
 from sparker.combine import Combination, minimum_and_product
 from sparker.ensemble import Ensemble, components
-from sparker.nulls import Samples, Scheme, samples, scheme
+from sparker.nulls import Samples, Scheme, largest_toy, samples, scheme
 from sparker.preprocess import Preprocess, Transform, principal_directions, standardise
 from sparker.progress import reporter
 from sparker.pvalues import Ranked, rank, significance
@@ -65,7 +65,8 @@ def test(
         widths: from which to which width the kernels are annealed, and in how many steps.
         preprocess: ``standardise``, ``whiten`` or ``unchanged`` of ``sparker.preprocess``.
         combine: how the widths become one test, a rule of ``sparker.combine``.
-        statistic: another statistic than SparKer's, a function (rng, sample) -> t for one.
+        statistic: another statistic than SparKer's, a function (rng, sample) -> t for one; it
+            makes no use of config and widths.
         stop: when to stop early, see ``Sequential``; left out, all toys are made.
         store: a folder that keeps finished toys, so that an interrupted call can be continued.
         progress: whether to draw a progress bar on stderr (where that is a terminal, if left out),
@@ -82,6 +83,15 @@ def test(
     (0.0196, True)
     """
     began = time.perf_counter()
+    if not callable(combine):
+        raise ValueError(f"combine must be a rule of sparker.combine, got {combine!r}")
+    if stop is not None and not isinstance(stop, Sequential):
+        raise ValueError(f"stop must be a Sequential, got {stop!r}")
+    if stop is not None and n_calibration <= stop.table:
+        raise ValueError(
+            f"n_calibration must be more than the {stop.table} toys of stop's table, got "
+            f"{n_calibration}"
+        )
     experiment = prepare(
         reference,
         data,
@@ -97,6 +107,7 @@ def test(
         statistic=statistic,
         chunk=chunk,
     )
+    n_calibration, seed = int(n_calibration), int(seed)
     prepared = time.perf_counter()
 
     def verdict(table: Table) -> Ranked | None:
@@ -160,7 +171,8 @@ def run_toys(
     with the merged store then finds everything done.
     """
     numbers = sorted({int(number) for number in toys})
-    if not numbers or numbers[0] < 0 or numbers[-1] > n_calibration:
+    whole = all(int(number) == number for number in toys)
+    if not whole or not numbers or numbers[0] < 0 or numbers[-1] > n_calibration:
         raise ValueError(f"toys must be numbers from 0 to n_calibration = {n_calibration}")
     for name in ("combine", "stop"):  # settings of the verdict, not of the toys
         settings.pop(name, None)
@@ -209,12 +221,15 @@ def prepare(
     chunk: int | None = None,
 ) -> Experiment:
     """Check everything, and decide all that the toys share."""
-    if int(n_calibration) != n_calibration or n_calibration < 1:
+    if not 1 <= n_calibration < np.inf or int(n_calibration) != n_calibration:
         raise ValueError(f"n_calibration must be a whole number from 1 on, got {n_calibration}")
     if int(seed) != seed or not 0 <= seed < 2**32:
         raise ValueError(f"seed must be a whole number between 0 and 2**32 - 1, got {seed}")
-    if chunk is not None and chunk < 1:
+    if chunk is not None and (chunk < 1 or int(chunk) != chunk):
         raise ValueError(f"chunk must be at least 1, got {chunk}")
+    if not callable(preprocess):
+        raise ValueError(f"preprocess must be a function of sparker.preprocess, got {preprocess!r}")
+    n_calibration, seed = int(n_calibration), int(seed)
     observed = samples(
         reference, data, reference_weights=reference_weights, expected=expected, groups=groups
     )
@@ -223,8 +238,9 @@ def prepare(
         check_enough_rows(observed, chosen.config.n_kernels)
     by = scheme(null)
     plan = calibrate.plan(by.experiments(observed, seed), preprocess, chosen)
+    # The largest toy meets every limit there is, now rather than hours into the calibration.
+    one = plan.toys.draw([largest_toy(observed.expected, n_calibration, seed)])
     if chunk is None:
-        one = plan.toys.draw([1])
         chunk = plan.toys.statistic.chunk_size(one, n_calibration + 1)
     description = calibrate.describe(plan.toys.statistic, observed, by, preprocess, seed)
     return Experiment(observed, chosen, plan, seed, chunk, description)
@@ -241,11 +257,7 @@ def interpret(
     """What the observed row of the table says beside its toys: most of a ``TestResult``."""
     transform = ready.transform
     t, excess, deficit, score_counts, _ = table.first(n_made)
-    if not np.all(np.isfinite(t[0])):
-        raise FloatingPointError(
-            "the statistic of the data is not finite, so there is nothing to compare; look for "
-            "extreme values in the data, or lower the amplitude clip"
-        )
+    calibrate.check_finite(t[0])
     best = clearest(t, ranked.p_by_column)
     columns = ready.statistic.columns
     data_components = reference_components = None
@@ -288,6 +300,7 @@ def interpret(
 def clearest(t: np.ndarray, p: np.ndarray) -> int:
     """The column of the smallest p-value; of several, where the data stand out by most spreads."""
     toys = np.where(np.isfinite(t[1:]), t[1:], np.nan)
+    toys = np.where(np.isnan(toys).all(0), t[0], toys)  # a column without any toy says nothing
     spread = np.nanstd(toys, axis=0)
     distance = (t[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
     return int(np.argmax(np.where(p == p.min(), distance, -np.inf)))

@@ -23,7 +23,16 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from sparker.preprocess import Transform
-from sparker.sample import AnyArray, TwoSample, as_alike, as_points, as_weights, pad, stack
+from sparker.sample import (
+    AnyArray,
+    TwoSample,
+    as_alike,
+    as_points,
+    as_weights,
+    column_names,
+    pad,
+    stack,
+)
 
 Draw = Callable[[Sequence[int]], TwoSample]
 
@@ -36,11 +45,7 @@ class Samples(NamedTuple):
     weights: np.ndarray | None  # (N_R,) of the reference rows
     expected: float | None  # data rows; None where only the shape is compared
     groups: tuple[np.ndarray, np.ndarray] | None  # (N_R,), (N_D,): numbers of the rows' groups
-
-    @property
-    def is_extended(self) -> bool:
-        """Whether the number of data rows is part of the test."""
-        return self.expected is not None
+    columns: tuple[str, ...] = ()  # names, where the reference has any
 
 
 def samples(
@@ -69,9 +74,13 @@ def samples(
             )
         numbered = _numbered_groups(groups, len(reference_points), len(data_points))
     return Samples(
-        reference_points, data_points, weights, None if expected is None else float(expected),
+        reference_points,
+        data_points,
+        weights,
+        None if expected is None else float(expected),
         numbered,
-    )  # fmt: skip
+        column_names(reference),
+    )
 
 
 class Arm(NamedTuple):
@@ -143,6 +152,11 @@ class Resample:
 
     n_reference: int | None = None
     """Reference rows of each experiment; all that are not data if left out."""
+
+    def __post_init__(self) -> None:
+        n = self.n_reference
+        if n is not None and (n < 1 or int(n) != n):
+            raise ValueError(f"n_reference must be a whole number from 1 on, got {n}")
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """Toys from the pool, and the data against as many rows of it as a toy has."""
@@ -235,7 +249,13 @@ class Simulator:
             raise ValueError(
                 "groups mean nothing to a simulator: let it draw rows that belong together"
             )
-        reference, data, weights, expected, _ = observed
+        reference, data, weights, expected, _, columns = observed
+        names = column_names(self.source)
+        if names and columns and names != columns:
+            raise ValueError(
+                f"the simulator's pool has the columns {list(names)}, reference has "
+                f"{list(columns)}; both must have the same, in the same order"
+            )
         n_data = len(data)
         simulate = self.rows(reference)
         most = _most_rows(n_data, expected)
@@ -313,6 +333,14 @@ def scheme(null: str | Scheme) -> Scheme:
             f"null must be 'permutation', 'resample' or an object of sparker.nulls, got {null!r}"
         )
     return SCHEMES[null]()
+
+
+def largest_toy(expected: float | None, n_toys: int, seed: int) -> int:
+    """The number of the toy with the most data rows."""
+    if expected is None:
+        return 1
+    counts = [_rng(seed, number).poisson(expected) for number in range(1, n_toys + 1)]
+    return 1 + int(np.argmax(counts))
 
 
 class _Labeller(NamedTuple):

@@ -137,10 +137,11 @@ def power_study(
     toys = calibrate.ready(injection.arm(), preprocess, chosen)
     n_toys = len(injection.fraction)
     if chunk is None:
-        chunk = toys.statistic.chunk_size(toys.draw([0]), n_toys)
+        chunk = toys.statistic.chunk_size(toys.draw([1]), n_toys)
     with reporter(progress, n_toys) as tell:
-        table = calibrate.run(Plan(toys, toys), range(n_toys), seed=seed, chunk=chunk, tell=tell)
-    t = table.first(n_toys).t
+        numbers = range(1, n_toys + 1)  # none of them is the observed one
+        table = calibrate.run(Plan(toys, toys), numbers, seed=seed, chunk=chunk, tell=tell)
+    t = table.first(n_toys + 1, start=1).t
     null, tested = t[:n_calibration], np.split(t[n_calibration:], len(fractions))
     settings = {
         "n_reference": n_reference,
@@ -190,7 +191,7 @@ class _Injection(NamedTuple):
     n_data: int
     poisson: bool
     seed: int
-    fraction: np.ndarray  # (toys,)
+    fraction: np.ndarray  # (toys,) from number 1 on
 
     def arm(self) -> Arm:
         basis = self.background
@@ -226,7 +227,7 @@ class _Injection(NamedTuple):
 
     def _counts(self, rng: np.random.Generator, number: int) -> tuple[int, int]:
         """How many background and anomalous rows the data of a toy have."""
-        n_anomalies = int(rng.poisson(self.fraction[number] * self.n_data))
+        n_anomalies = int(rng.poisson(self.fraction[number - 1] * self.n_data))
         if self.poisson:
             return int(rng.poisson(self.n_data)), n_anomalies
         n_anomalies = min(n_anomalies, self.n_data)

@@ -17,6 +17,7 @@ class Transform(NamedTuple):
     kept: np.ndarray  # (k,) the columns that vary
     centre: np.ndarray  # (d,) what is subtracted; of a column not kept, its constant value
     matrix: np.ndarray  # (k,) one factor a column, or (k, r)
+    back: np.ndarray  # its inverse where the points vary, (k,) or (r, k)
 
     @property
     def dropped(self) -> np.ndarray:
@@ -35,9 +36,7 @@ class Transform(NamedTuple):
 
     def inverse(self, fitted: np.ndarray) -> np.ndarray:  # (..., r) -> (..., d)
         """Fitted coordinates, of a kernel for instance, back in the user's units."""
-        back = (
-            fitted / self.matrix if self.matrix.ndim == 1 else fitted @ np.linalg.pinv(self.matrix)
-        )
+        back = fitted * self.back if self.back.ndim == 1 else fitted @ self.back
         points = np.broadcast_to(self.centre, (*fitted.shape[:-1], len(self.centre))).copy()
         points[..., self.kept] += back
         return points
@@ -61,14 +60,15 @@ def standardise(points: np.ndarray) -> Transform:
     ([[-1.0, 0.0]], [1])
     """
     kept, centre = _varying(points)
-    return Transform(kept, centre, 1 / points[:, kept].std(0, dtype=np.float64))
+    scale = points[:, kept].std(0, dtype=np.float64)
+    return Transform(kept, centre, 1 / scale, scale)
 
 
 def unchanged(points: np.ndarray) -> Transform:
     """The columns as they are, for features that share a scale already."""
     kept, centre = _varying(points)
     centre[kept] = 0
-    return Transform(kept, centre, np.ones(len(kept)))
+    return Transform(kept, centre, np.ones(len(kept)), np.ones(len(kept)))
 
 
 def whiten(points: np.ndarray) -> Transform:
@@ -85,7 +85,8 @@ def whiten(points: np.ndarray) -> Transform:
     floor = len(kept) * np.finfo(points.dtype).eps * variance[-1]
     solid = variance > floor
     matrix = directions[:, solid] / np.sqrt(variance[solid])
-    return Transform(kept, centre, matrix / scale[:, None])
+    back = directions[:, solid] * np.sqrt(variance[solid])
+    return Transform(kept, centre, matrix / scale[:, None], back.T * scale)
 
 
 def principal_directions(points: np.ndarray, n: int) -> np.ndarray:  # (N, d) -> (d, n)

@@ -45,6 +45,7 @@ class Ranked(NamedTuple):
 
 def rank(t: np.ndarray, combine: Combination) -> Ranked:
     """Algorithm 1 from the p-values on: row 0 of t (n, m) is observed, the others are toys."""
+    t = np.where(np.isfinite(t).all(axis=1, keepdims=True), t, np.inf)
     p = p_values(t)
     score = combine(p)
     p_value = float(p_values(score)[0])

@@ -50,6 +50,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {"is": type(value).__name__, **plain(value._asdict())}
     if isinstance(value, tuple | list):
+        if len(value) > 64:
+            return digest(np.asarray(value))
         return [plain(item) for item in value]
     name = getattr(value, "__qualname__", type(value).__qualname__)
     return f"{getattr(value, '__module__', type(value).__module__)}.{name}"

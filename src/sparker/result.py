@@ -14,7 +14,7 @@ from sparker.ensemble import Ensemble
 from sparker.preprocess import Transform
 from sparker.pvalues import CONFIDENCE, Significance
 from sparker.record import option
-from sparker.sample import as_points
+from sparker.sample import as_points, column_names
 from sparker.tail import TailFit, fit_tail
 
 KIND = "test result"
@@ -118,7 +118,18 @@ class TestResult:
     def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i at new rows, preprocessed as the samples were."""
         model, settings = self.model, self.settings["statistic"]["kernels"]
-        competition = option(settings["competition"])
+        names = column_names(rows)
+        if names and self.columns and names != self.columns:
+            raise ValueError(
+                f"the rows have the columns {list(names)}, the test had {list(self.columns)}; both "
+                "must have the same, in the same order"
+            )
+        try:
+            competition = option(settings["competition"])
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "new rows cannot be scored: the kernels competed in a way that is not sparker's own"
+            ) from error
         return ensemble.components(model, self.transform(as_points("rows", rows)), competition)
 
     def log_ratio(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N,)
@@ -156,7 +167,7 @@ class TestResult:
         found: dict[str, Any] = {
             "p_value": self.p_value,
             "p_interval": {"low": low, "high": high, "confidence": CONFIDENCE},
-            "significance": float(self.significance),
+            "significance": z if np.isfinite(z := float(self.significance)) else None,
             "significance_is_lower_bound": self.significance.at_least,
             "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
             "widths": [
@@ -209,7 +220,7 @@ class TestResult:
         header, contents = arrays.read(Path(path), KIND)
         try:
             return cls(**_restore(header, contents))
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
 
     def __eq__(self, other: object) -> bool:

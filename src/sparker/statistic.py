@@ -80,8 +80,8 @@ class _PreparedKernels(NamedTuple):
         return {
             "kernels": self.config,
             "steps": len(self.schedule.sigma),
-            # Not to the last bit: another machine may round the sums behind them otherwise.
-            "widths": [float(f"{width:.6g}") for width in self.columns],
+            "annealing": _rounded(self.schedule.sigma[:: max(1, len(self.schedule.sigma) // 4)]),
+            "widths": _rounded(self.columns),
         }
 
     def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
@@ -106,12 +106,16 @@ class EachSample:
     function: Callable[[np.random.Generator, TwoSample], Any]
 
     def prepare(self, points: np.ndarray) -> "_PreparedFunction":
-        """Nothing to prepare."""
-        return _PreparedFunction(self.function)
+        """Nothing to prepare; one value tells functions of the same name apart."""
+        half = (np.arange(len(points)) % 2).astype(float)
+        prepared = _PreparedFunction(self.function, [])
+        value = prepared._one(np.random.default_rng(0), TwoSample(points, 1 - half, half))
+        return _PreparedFunction(self.function, _rounded(value))
 
 
 class _PreparedFunction(NamedTuple):
     function: Callable[[np.random.Generator, TwoSample], Any]
+    example: list[str]  # its value on some sample
 
     @property
     def columns(self) -> np.ndarray:
@@ -119,7 +123,7 @@ class _PreparedFunction(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"function": self.function}
+        return {"function": self.function, "example": self.example}
 
     def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
         return 16
@@ -145,6 +149,11 @@ class _PreparedFunction(NamedTuple):
                 f"a statistic must return a number or a 1-D array of them, got shape {t.shape}"
             )
         return t
+
+
+def _rounded(values: np.ndarray) -> list[str]:
+    """Not to the last bit: another machine may round the sums behind them otherwise."""
+    return [f"{value:.6g}" for value in values]
 
 
 def _single(batch: TwoSample, position: int) -> TwoSample:

@@ -74,6 +74,9 @@ class Store:
         for path in chunk_files(self.folder):
             try:
                 _, found = arrays.read(path, KIND)
+                missing = {"numbers", *Outcome._fields} - {"models"} - found.keys()
+                if missing:
+                    raise ValueError(f"{path} lacks {sorted(missing)}")
             except ValueError as error:
                 raise ValueError(f"{error}; delete it and its toys are made anew") from error
             models = None

@@ -97,8 +97,11 @@ def fit_tail(t: np.ndarray, null_t: np.ndarray, rule: str, seed: int = 0) -> Tai
     share = rng.beta(n_tail + 0.5, n_toys - n_tail + 0.5, N_BOOTSTRAP)
     p_again = share * _survival(beyond, shapes, scales)
     low, high = np.quantile(p_again, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    # A fit may end before the data; what it then says is only that p is small.
-    p_value = max(n_tail / n_toys * float(_survival(beyond, shape, scale)), float(low), 1e-300)
+    if shape < 0:
+        # A tail that ends, perhaps before the data, is never concluded from toys: exponential is
+        # the lightest that is believed.
+        shape, scale = 0.0, float(tail.mean())
+    p_value = n_tail / n_toys * float(_survival(beyond, shape, scale))
     return TailFit(
         p_value, (float(low), max(float(high), p_value)), shape, scale, threshold, n_tail, n_toys,
         fitness,

@@ -134,6 +134,10 @@ class WidthConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value < np.inf:
                 raise ValueError(f"{name} must be a positive width, got {value}")
+        if self.first is not None and self.last is not None and self.first < self.last:
+            raise ValueError(
+                f"widths must fall from first to last > 0, got {self.first} to {self.last}"
+            )
         schedule(1.0, 0.5, steps=self.steps, n_widths=self.n_widths)  # says what is wrong
 
     def schedule(self, points: ArrayLike) -> Schedule:
