@@ -6,7 +6,6 @@ before its size was found to agree with the file's.
 
 import io
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,22 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from sparker.whole import whole_file
+
 HEADER = "header"
 
 
 def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write the file whole or not at all, even if the machine stops halfway."""
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    half = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with half.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{HEADER: text}, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except BaseException:
-        half.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        np.savez(file, allow_pickle=False, **{HEADER: text}, **arrays)
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

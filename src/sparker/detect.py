@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 from sparker import calibrate
 from sparker.batch import FitConfig

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 from sparker.preprocess import Transform
 from sparker.sample import (

@@ -3,10 +3,13 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
 from sparker.batch import Fit
 from sparker.ensemble import Competition, Ensemble, log_ratio, softmax
+from sparker.power import PowerStudy
 from sparker.result import TestResult
 
 DATA = "black"
@@ -90,3 +93,133 @@ def null_distribution(ax: Axes, result: TestResult, bins: int = 30) -> list[obje
     ax.set_xlabel("combined score, larger where the samples differ more")
     ax.set_ylabel("experiments")
     return [bars, line]
+
+
+def p_across_widths(ax: Axes, result: TestResult) -> list[object]:
+    """The p-value at each width, and that of all of them together."""
+    (each,) = ax.plot(result.widths, result.p_by_width, "o-", color=DATA, label="at each width")
+    together = ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined")
+    floor = ax.axhspan(0, 1 / (len(result.null_t) + 1), color=REFERENCE, alpha=0.5, lw=0)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_ylim(0.7 / (len(result.null_t) + 1), 1.2)
+    ax.set_xlabel("width")
+    ax.set_ylabel("p-value")
+    return [each, together, floor]
+
+
+def score_distribution(ax: Axes, result: TestResult) -> list[object]:
+    """Data rows by anomaly score at the best width, over the band of anomaly-free experiments."""
+    _need_kernels(result)
+    counts = result.score_counts[result.best]
+    null = result.null_score_counts[:, result.best]
+    edges = np.linspace(0, 1, len(counts) + 1)
+    mean, spread = null.mean(0), null.std(0)
+    band = ax.stairs(
+        mean + spread, edges, baseline=np.maximum(mean - spread, 0), fill=True, color=REFERENCE,
+        label="anomaly-free, mean and spread",
+    )  # fmt: skip
+    filled = counts > 0
+    (points,) = ax.plot(
+        np.convolve(edges, [0.5, 0.5], "valid")[filled], counts[filled], "o", color=DATA, ms=4,
+        label="data",
+    )  # fmt: skip
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=0.3)
+    ax.set_xlabel("anomaly score c")
+    ax.set_ylabel("rows")
+    return [band, points]
+
+
+def activation_pattern(ax: Axes, result: TestResult, n_rows: int = 40) -> object:
+    """Which kernels see the most anomalous rows: their components, row by row."""
+    components, scores = _need_kernels(result)
+    top = components[np.argsort(-scores)[:n_rows]]
+    most = float(np.abs(top).max()) or 1.0
+    image = ax.imshow(top.T, aspect="auto", cmap="RdBu_r", vmin=-most, vmax=most)
+    ax.set_xlabel("most anomalous data rows, in order")
+    ax.set_ylabel("kernel")
+    ax.set_yticks(range(top.shape[1]))
+    return image
+
+
+def component_plane(ax: Axes, result: TestResult) -> list[object]:
+    """Data and reference rows in the plane of the two leading components."""
+    components, _ = _need_kernels(result)
+    assert result.reference_components is not None
+    leading = np.argsort(-np.abs(components).sum(0))[:2]
+    x, y = leading[0], leading[-1]
+    drawn = _two_clouds(ax, result.reference_components[:, [x, y]], components[:, [x, y]])
+    ax.set_xlabel(f"component of kernel {x}")
+    ax.set_ylabel(f"component of kernel {y}")
+    return drawn
+
+
+def principal_plane(ax: Axes, result: TestResult) -> list[object]:
+    """Data and reference rows in the plane in which the reference varies most."""
+    drawn = _two_clouds(ax, result.reference_plane, result.data_plane)
+    ax.set_xlabel("first principal direction")
+    ax.set_ylabel("second principal direction")
+    return drawn
+
+
+def component_against(
+    ax: Axes, result: TestResult, observable: ArrayLike, kernel: int | None = None, name: str = ""
+) -> PathCollection:
+    """A kernel's component at each data row against a number the test did not see."""
+    components, _ = _need_kernels(result)
+    values = np.asarray(observable)
+    if values.shape != (len(components),):
+        raise ValueError(
+            f"the observable must have shape ({len(components)},), one a data row, got "
+            f"{values.shape}"
+        )
+    i = int(np.argmax(np.abs(components).sum(0))) if kernel is None else kernel
+    ax.set_xlabel(name or "observable")
+    ax.set_ylabel(f"component of kernel {i}")
+    return ax.scatter(values, components[:, i], s=8, color=str(kernel_style(i)["color"]))
+
+
+def power_curve(ax: Axes, study: PowerStudy) -> list[object]:
+    """Power against the fraction of anomalies, with exact bars."""
+    x = [point.fraction for point in study.points]
+    power = np.array([point.power for point in study.points])
+    low, high = np.array([point.interval for point in study.points]).T
+    curve = ax.errorbar(x, power, [power - low, high - power], fmt="o-", color=DATA, capsize=3)
+    level = ax.axhline(study.alpha, color="grey", ls=":", label=f"alpha = {study.alpha:g}")
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel("fraction of anomalies in the data")
+    ax.set_ylabel("power")
+    ax.legend(fontsize="small")
+    return [curve, level]
+
+
+def overview(result: TestResult) -> Figure:
+    """The verdict, how it depends on the width, and which rows it is about."""
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    if result.models is None:
+        null, widths = figure.subplots(1, 2)
+    else:
+        (null, widths), (scores, plane) = figure.subplots(2, 2)
+        score_distribution(scores, result)
+        principal_plane(plane, result)
+        for ax in (scores, plane):
+            ax.legend(fontsize="small")
+    null_distribution(null, result)
+    p_across_widths(widths, result)
+    for ax in (null, widths):
+        ax.legend(fontsize="small")
+    return figure
+
+
+def _two_clouds(ax: Axes, reference: np.ndarray, data: np.ndarray) -> list[object]:
+    return [
+        ax.scatter(reference[:, 0], reference[:, 1], s=6, color=REFERENCE, label="reference"),
+        ax.scatter(data[:, 0], data[:, 1], s=8, color=DATA, marker="x", lw=0.7, label="data"),
+    ]
+
+
+def _need_kernels(result: TestResult) -> tuple[np.ndarray, np.ndarray]:
+    if result.data_components is None or result.scores is None:
+        raise ValueError("the statistic of this test fits no kernels: there is nothing to draw")
+    return result.data_components, result.scores

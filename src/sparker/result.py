@@ -1,13 +1,14 @@
 """What a test found, whole, in one frozen object that can be saved and loaded anywhere."""
 
+import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 from sparker import arrays, ensemble
 from sparker.ensemble import Ensemble
@@ -16,6 +17,9 @@ from sparker.pvalues import CONFIDENCE, Significance
 from sparker.record import option
 from sparker.sample import as_points, column_names
 from sparker.tail import TailFit, fit_tail
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KIND = "test result"
 
@@ -199,6 +203,26 @@ class TestResult:
             "notes": list(self.notes),
         }
 
+    def report(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write an HTML report that opens anywhere, without internet.
+
+        ``options`` are those of ``sparker.report.render``: ``texts``, ``images`` and ``names``,
+        one a data row; ``observables`` and ``reference_observables``, numbers a row by name;
+        ``title``, ``command``, ``alpha``.
+        """
+        from sparker.report import write  # here, so that only reports wait for their charts
+
+        write(path, self, **options)
+
+    def plot(self) -> "Figure":
+        """The verdict in one figure, to show in a notebook or to save."""
+        from sparker.plots import overview
+
+        return overview(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, which ``load`` reads; no code is stored in it."""
         header: dict[str, Any] = {"kind": KIND}
@@ -240,16 +264,19 @@ class TestResult:
 
 
 def _effect(observed: float, null: np.ndarray) -> Effect:
-    """What the data show beyond anomaly-free toys, and beyond their central 95 %.
+    """What the data show beyond anomaly-free toys.
 
-    Kernels find a few events too many in any sample: they look for them.
+    Kernels find a few events too many in any sample: they look for them. The estimate subtracts
+    what they find in the median toy, the low end what they find in all but 2.5 % of them. But
+    kernels that are busy with an anomaly find less elsewhere, so the high end subtracts nothing,
+    and allows for the data fluctuating low as much as all but 2.5 % of the toys do.
     """
     null = null[np.isfinite(null)]
     if not len(null):
         return Effect(float("nan"), float("nan"), float("nan"))
     low, middle, high = np.quantile(null, [0.025, 0.5, 0.975])
-    events, least, most = (max(0.0, float(observed - toy)) for toy in (middle, high, low))
-    return Effect(events, least, most)
+    events, least = (max(0.0, float(observed - toys)) for toys in (middle, high))
+    return Effect(events, least, float(observed + middle - low))
 
 
 def _finite_quantile(values: np.ndarray, q: float) -> float | None:

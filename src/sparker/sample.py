@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 AnyArray = jax.Array | np.ndarray
 
@@ -112,7 +112,7 @@ def pool(
     if count.shape not in ((), n_data.shape) or not np.all((count > 0) & np.isfinite(count)):
         raise ValueError(
             "expected must be a positive number of data rows"
-            f"{' or one for each toy' if labels.ndim == 2 else ''}, got {expected}"
+            f"{' or one for each toy' if labels.ndim == 2 else ''}, got {expected!r}"
         )
     w_reference = np.asarray(count / total, dtype=x.dtype)[..., None]
     return TwoSample(x, np.where(labels, 0, own * w_reference), labels.astype(x.dtype))

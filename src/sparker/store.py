@@ -7,7 +7,6 @@ processes may fill one folder, and folders filled on different machines can be m
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from sparker import arrays
 from sparker.ensemble import Ensemble
 from sparker.record import digest
 from sparker.statistic import Outcome
+from sparker.whole import whole_file
 
 MANIFEST = "manifest.json"
 KIND = "chunk of toys"
@@ -33,7 +33,8 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             found = read_manifest(self.folder)
             if found is None:
-                _write_text(self.folder / MANIFEST, json.dumps(manifest, indent=1))
+                with whole_file(self.folder / MANIFEST) as file:
+                    file.write(json.dumps(manifest, indent=1).encode())
                 found = json.loads(json.dumps(manifest))
             else:
                 probe = self.folder / f".probe.{os.getpid()}"
@@ -116,10 +117,8 @@ def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]
             arrays.read(path, KIND)  # a damaged one is noticed here, before it is passed on
             copy = target.folder / path.name
             if not copy.exists():
-                half = copy.with_name(f".{copy.name}.{os.getpid()}.part")
-                with _writing(target.folder):
-                    shutil.copyfile(path, half)
-                    half.replace(copy)
+                with _writing(target.folder), whole_file(copy) as file:
+                    file.write(path.read_bytes())
     return len({number for numbers, _ in target.read() for number in numbers.tolist()})
 
 
@@ -155,15 +154,6 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = ""
 def _short(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 40 else f"{text[:12]}..."
-
-
-def _write_text(path: Path, text: str) -> None:
-    half = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with half.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    half.replace(path)
 
 
 @contextmanager

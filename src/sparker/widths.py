@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 
 from sparker.sample import as_points

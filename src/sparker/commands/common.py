@@ -1,0 +1,141 @@
+"""What several commands share: options, reading the two files, speaking."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from sparker.io import Table
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class BadInput(click.ClickException):
+    """Something the user can put right: one plain line, exit code 2."""
+
+    exit_code = 2
+
+
+def note(text: str) -> None:
+    """Say something along the way, on stderr."""
+    Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
+
+
+def comma_list(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+    """A click callback: names separated by commas."""
+    return [name.strip() for name in value.split(",") if name.strip()] if value else []
+
+
+def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order given."""
+
+    def decorate(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+A_SEED = click.IntRange(0, 2**32 - 1)
+
+column_options = options(
+    click.option(
+        "--columns", callback=comma_list, help="The features, separated by commas; all if not."
+    ),
+    click.option("--ignore", callback=comma_list, help="Columns that are no features."),
+    click.option("--key", help="Which dataset, array or tree, where a file has several."),
+)
+
+fit_options = options(
+    click.option("--calibrations", default=300, show_default=True, type=click.IntRange(1),
+                 help="Anomaly-free experiments; p-values go down to one over this + 1."),
+    click.option("--seed", default=0, show_default=True, type=A_SEED,
+                 help="The same seed gives the same p-value."),
+    click.option("--kernels", default=5, show_default=True, type=click.IntRange(1)),
+    click.option("--clip", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True),
+                 help="Largest log density ratio a kernel may claim."),
+    click.option("--steps", default=1000, show_default=True, type=click.IntRange(10),
+                 help="Training steps."),
+    click.option("--preprocess", default="standardise", show_default=True,
+                 type=click.Choice(["standardise", "whiten", "unchanged"])),
+    click.option("--combine", default="minimum_and_product", show_default=True,
+                 type=click.Choice(["minimum_and_product", "minimum", "product", "cauchy"]),
+                 help="How the widths become one test."),
+    click.option("--device", help="cpu, gpu or tpu; the fastest there is if not given."),
+)  # fmt: skip
+
+
+def fit_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of ``fit_options`` out of a command's, as the library knows them.
+
+    The device is chosen here, before anything runs on one.
+    """
+    import jax
+
+    from sparker.batch import FitConfig
+    from sparker.record import option
+    from sparker.widths import WidthConfig
+
+    device = options.pop("device")
+    if device is not None:
+        platform = {"gpu": "cuda"}.get(device, device)
+        jax.config.update("jax_platforms", platform)  # type: ignore[no-untyped-call]
+        try:
+            jax.devices(platform)
+        except RuntimeError as error:
+            raise BadInput(
+                f"there is no device {device!r} here, or JAX was installed without it: "
+                f"{str(error).splitlines()[0]}"
+            ) from error
+    return {
+        "n_calibration": options.pop("calibrations"),
+        "seed": options.pop("seed"),
+        "config": FitConfig(n_kernels=options.pop("kernels"), clip=options.pop("clip")),
+        "widths": WidthConfig(steps=options.pop("steps")),
+        "preprocess": option(options.pop("preprocess")),
+        "combine": option(options.pop("combine")),
+    }
+
+
+def read_two(
+    reference: str,
+    data: str,
+    *,
+    columns: list[str],
+    ignore: list[str],
+    key: str | None,
+    reference_extra: list[str],
+    data_extra: list[str],
+) -> "tuple[Table, Table]":
+    """Both files, with the same features in the same order."""
+    from sparker import io
+
+    first = io.read(
+        reference, columns=columns or None, ignore=ignore, extra=reference_extra, key=key
+    )
+    # By name, so that further columns of the data, or another order of them, do no harm.
+    wanted = list(first.columns) or columns or None
+    try:
+        second = io.read(
+            data, columns=wanted, ignore=[] if wanted else ignore, extra=data_extra, key=key
+        )
+    except io.FileError as error:
+        if first.columns and not columns:
+            raise BadInput(
+                f"{error} The features are those of {reference}: {', '.join(first.columns[:12])}"
+                f"{', ...' if len(first.columns) > 12 else ''}; --columns or --ignore choose others"
+            ) from error
+        raise
+    return first, second
+
+
+def command_line() -> str:
+    """What was typed, to be repeated."""
+    return shlex.join(["sparker", *sys.argv[1:]])

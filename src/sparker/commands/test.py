@@ -1,0 +1,304 @@
+"""``sparker test``: two files in, a verdict out."""
+
+import csv
+import json
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparker.commands.common import (
+    FILE,
+    BadInput,
+    column_options,
+    comma_list,
+    command_line,
+    fit_options,
+    fit_settings,
+    note,
+    read_two,
+)
+from sparker.whole import whole_file
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sparker.io import Table
+    from sparker.result import TestResult
+
+MOST_OBSERVABLES = 20
+N_ROWS_SHOWN = 10
+PICTURES = {".png", ".jpg", ".jpeg"}
+
+
+@click.command()
+@click.argument("reference")
+@click.argument("data")
+@column_options
+@click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
+@click.option("--expected", type=float, help="Expected number of data rows, to test it as well.")
+@click.option("--groups", help="Column of both files; rows of a group are relabelled together.")
+@click.option(
+    "--null",
+    default="permutation",
+    show_default=True,
+    type=click.Choice(["permutation", "resample", "simulator"]),
+    help="How anomaly-free experiments are made.",
+)
+@click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
+@click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
+@fit_options
+@click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps finished experiments; the same command continues there.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Decide at this level: exit code 1 if p <= alpha.",
+)
+@click.option("--tail", is_flag=True, help="Extrapolate beyond the reach of the experiments, too.")
+@click.option("--text", help="Column of DATA with a text for each row, to show.")
+@click.option("--images", help="Column of DATA with picture files, or a folder of one a row.")
+@click.option(
+    "--observables",
+    callback=comma_list,
+    help="Columns of numbers to look at beside the test, not part of it.",
+)
+@click.option("--report", type=FILE, help="Write a report, an HTML file.")
+@click.option("--rows", type=FILE, help="Write a CSV file with the score of every data row.")
+@click.option("--save", type=FILE, help="Write the whole result, for `sparker report`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
+    """Do the rows of DATA come from the same distribution as those of REFERENCE?
+
+    Both are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns.
+    Prints the p-value, where the two differ, and which rows. Exit codes: 0 compatible or no
+    --alpha, 1 anomaly at --alpha, 2 bad input, 3 internal error, 130 interrupted.
+
+    Example: sparker test reference.csv data.csv --alpha 0.01 --report report.html
+    """
+    from sparker import detect
+
+    settings = fit_settings(options)
+    outputs = {name: options[name] for name in ("report", "rows", "save")}
+    check_outputs(outputs)
+    shown = [name for name in (options["text"], _column(options["images"])) if name]
+    both = [*([options["groups"]] if options["groups"] else []), *options["observables"]]
+    weights = [options["weights"]] if options["weights"] else []
+    first, second = read_two(
+        reference,
+        data,
+        columns=options["columns"],
+        ignore=options["ignore"],
+        key=options["key"],
+        reference_extra=[*both, *weights],
+        data_extra=[*both, *shown],
+    )
+    result = detect.test(
+        first,
+        second,
+        null=_null(options["null"], options["pool"], first),
+        reference_weights=first.extra[weights[0]] if weights else None,
+        expected=options["expected"],
+        groups=_groups(options["groups"], first, second),
+        stop=_stop(options["stop"]),
+        store=options["store"],
+        **settings,
+    )
+    texts = second.extra[options["text"]].tolist() if options["text"] else None
+    if options["rows"]:
+        write_rows(options["rows"], result)
+    if options["save"]:
+        result.save(options["save"])
+    if options["report"]:
+        result.report(
+            options["report"],
+            texts=texts,
+            images=_images(options["images"], data, second),
+            observables=_observables(options["observables"], second),
+            reference_observables=_observables(options["observables"], first),
+            command=command_line(),
+            alpha=options["alpha"],
+        )
+    anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
+    if options["as_json"]:
+        found = to_json(result, anomaly, options["alpha"], texts, tail=options["tail"])
+        click.echo(json.dumps(found, indent=1, allow_nan=False))
+    else:
+        speak(result, anomaly, options["alpha"], texts, tail=options["tail"])
+    for name, path in outputs.items():
+        if path:
+            note(f"The {'result' if name == 'save' else name} is in {path}.")
+    if anomaly:
+        sys.exit(1)
+
+
+def check_outputs(outputs: dict[str, Path | None]) -> None:
+    """Say now, not after the calibration, that a file will have nowhere to go."""
+    for name, path in outputs.items():
+        if path and not path.parent.is_dir():
+            raise BadInput(f"there is no folder {path.parent}; make it, or choose another --{name}")
+
+
+def most_anomalous(result: "TestResult", n: int, texts: list[Any] | None) -> list[dict[str, Any]]:
+    """The rows of the highest scores, as plain values."""
+    import numpy as np
+
+    scores, components = result.scores, result.data_components
+    if scores is None or components is None:
+        return []
+    return [
+        {
+            "row": int(i),
+            "score": float(scores[i]),
+            "kernel": int(np.argmax(np.abs(components[i]))),
+            **({} if texts is None else {"text": str(texts[i])}),
+        }
+        for i in np.argsort(-scores)[:n]
+    ]
+
+
+def to_json(
+    result: "TestResult",
+    anomaly: bool | None,
+    alpha: float | None,
+    texts: list[Any] | None,
+    *,
+    tail: bool,
+) -> dict[str, Any]:
+    """The schema of ``--json``, see docs/commands.md."""
+    found: dict[str, Any] = {"schema": 1, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
+    found["most_anomalous"] = most_anomalous(result, N_ROWS_SHOWN, texts)
+    if tail:
+        try:
+            fitted = result.tail_fit()
+            found["extrapolated"] = {
+                "p_value": fitted.p_value,
+                "p_interval": list(fitted.interval),
+                "significance": fitted.significance,
+                "goodness_of_fit": fitted.goodness_of_fit,
+            }
+        except ValueError as error:
+            found["extrapolated"] = {"refused": str(error)}
+    return found
+
+
+def speak(
+    result: "TestResult",
+    anomaly: bool | None,
+    alpha: float | None,
+    texts: list[Any] | None,
+    *,
+    tail: bool,
+) -> None:
+    """The result on stdout, for people."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Console(highlight=False, soft_wrap=True)
+    if anomaly is not None:
+        word = "anomaly" if anomaly else "compatible"
+        out.print(f"[bold]{word}[/bold] at alpha = {alpha:g}")
+    out.print(result.summary(), markup=False)
+    if tail:
+        try:
+            out.print(str(result.tail_fit()), markup=False)
+        except ValueError as error:
+            out.print(f"not extrapolated: {error}", markup=False)
+    rows = most_anomalous(result, N_ROWS_SHOWN, texts)
+    if rows:
+        table = Table(title="Most anomalous data rows, counted from 0")
+        table.add_column("row", justify="right")
+        table.add_column("log density ratio", justify="right")
+        table.add_column("leading kernel", justify="right")
+        if texts is not None:
+            table.add_column("text", overflow="ellipsis", no_wrap=True)
+        for row in rows:
+            text = [Text(row["text"])] if texts is not None else []  # brackets in it no markup
+            table.add_row(str(row["row"]), f"{row['score']:+.2f}", str(row["kernel"]), *text)
+        Console(highlight=False).print(table)
+
+
+def write_rows(path: Path, result: "TestResult") -> None:
+    """Score, leading kernel and components of every data row."""
+    import numpy as np
+    from scipy.special import expit
+
+    scores, components = result.scores, result.data_components
+    if scores is None or components is None:
+        raise BadInput("--rows needs the kernels' own statistic")
+    file = StringIO(newline="")
+    writer = csv.writer(file)
+    names = [f"component_{i}" for i in range(components.shape[1])]
+    writer.writerow(["row", "score", "anomaly_score", "leading_kernel", *names])
+    leading = np.argmax(np.abs(components), axis=1)
+    for i, (score, kernel, parts) in enumerate(zip(scores, leading, components, strict=True)):
+        numbers = (score, expit(score))
+        writer.writerow([i, *map(brief, numbers), kernel, *map(brief, parts)])
+    try:
+        with whole_file(path) as target:
+            target.write(file.getvalue().encode())
+    except OSError as error:
+        raise BadInput(f"the rows could not be written to {path}: {error.strerror}") from error
+
+
+def brief(value: float) -> str:
+    """A number for a table."""
+    return f"{value:.6g}"
+
+
+def _column(images: str | None) -> str | None:
+    return None if images is None or Path(images).is_dir() else images
+
+
+def _images(images: str | None, data: str, table: "Table") -> list[str] | None:
+    if images is None:
+        return None
+    folder = Path(images)
+    if folder.is_dir():
+        files = sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURES)
+        if len(files) != len(table.points):
+            raise BadInput(
+                f"{folder} holds {len(files)} pictures, {data} has {len(table.points)} rows; one a "
+                "row is needed, in the order of their names"
+            )
+        return [str(file) for file in files]
+    beside = Path(data).parent
+    return [str(beside / str(name)) for name in table.extra[images]]
+
+
+def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | None":
+    if names:
+        for name in names:
+            if table.extra[name].dtype == object:
+                raise BadInput(f"the observable {name} holds texts; only numbers can be compared")
+        return {name: table.extra[name] for name in names}
+    if table.columns and len(table.columns) <= MOST_OBSERVABLES:
+        return dict(zip(table.columns, table.points.T, strict=True))
+    return None
+
+
+def _null(name: str, pool: str | None, reference: "Table") -> Any:
+    from sparker import io
+    from sparker.nulls import Simulator, scheme
+
+    if (name == "simulator") != (pool is not None):
+        raise BadInput("--null simulator and --pool FILE belong together; give both or none")
+    if pool is None:
+        return scheme(name)
+    return Simulator(io.read(pool, columns=reference.columns or None))
+
+
+def _groups(name: str | None, *tables: "Table") -> Any:
+    return tuple(table.extra[name] for table in tables) if name else None
+
+
+def _stop(wanted: bool) -> Any:
+    from sparker.sequential import Sequential
+
+    return Sequential() if wanted else None

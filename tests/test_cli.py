@@ -1,0 +1,258 @@
+"""The command line: files in, verdicts, files and exit codes out, and plain words when not."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import sparker
+from sparker.cli import main
+
+QUICK = ["--calibrations", "19", "--kernels", "3"]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two samples as CSV with names, weights, groups, texts and an observable, and as .npy."""
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(0)
+    reference, data = rng.normal(size=(300, 2)), rng.normal(size=(60, 2))
+    strange = data.copy()
+    strange[:20] = [1.5, 1.5] + 0.05 * rng.normal(size=(20, 2))
+    for name, rows in (("reference", reference), ("data", data), ("strange", strange)):
+        np.save(folder / f"{name}.npy", rows)
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["x", "y", "mass", "weight", "run", "text"])
+            for i, row in enumerate(rows):
+                group = f"{name}{i // 3}"
+                writer.writerow([*row, 125 if i < 20 else 80, 1.0, group, f"<b>[red]row {i}"])
+    return folder
+
+
+FEATURES = ["--columns", "x,y"]
+
+
+def test_a_verdict_for_people(folder):
+    done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
+                  "--text", "text")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "p-value 0.05 " in done.stdout
+    assert "Most anomalous data rows" in done.stdout
+    assert "[red]row" in done.stdout  # the user's brackets are no markup
+
+
+def test_json_has_the_documented_keys_and_nothing_else_is_printed(folder):
+    done = invoke("test", folder / "reference.npy", folder / "strange.npy", *QUICK, "--json",
+                  "--tail")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["schema"] == 1
+    assert found["p_value"] == 0.05
+    assert found["significance_is_lower_bound"] is True
+    assert found["anomaly"] is None
+    assert found["toys"] == {"compared": 19, "above": 0, "failed": 0}
+    assert {row["row"] for row in found["most_anomalous"]} <= set(range(20))
+    assert "at least 200 finite toys" in found["extrapolated"]["refused"]
+
+
+@pytest.mark.parametrize(("data", "alpha", "code"), [("strange", 0.05, 1), ("data", 0.05, 0)])
+def test_exit_codes_follow_alpha(folder, data, alpha, code):
+    done = invoke("test", folder / "reference.npy", folder / f"{data}.npy", *QUICK, "--alpha",
+                  alpha, "--json")  # fmt: skip
+    assert done.exit_code == code, done.output
+    assert json.loads(done.stdout)["anomaly"] is (code == 1)
+
+
+def test_the_answer_is_that_of_the_library(folder):
+    done = invoke("test", folder / "reference.npy", folder / "data.npy", *QUICK, "--seed", 3,
+                  "--json")  # fmt: skip
+    result = sparker.test(
+        np.load(folder / "reference.npy"),
+        np.load(folder / "data.npy"),
+        n_calibration=19,
+        seed=3,
+        config=sparker.FitConfig(n_kernels=3),
+    )
+    assert json.loads(done.stdout)["p_value"] == result.p_value
+
+
+def test_files_come_out_and_go_in_again(folder, tmp_path):
+    report, rows, saved = tmp_path / "r.html", tmp_path / "rows.csv", tmp_path / "result.npz"
+    done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
+                  "--report", report, "--rows", rows, "--save", saved, "--text", "text",
+                  "--observables", "mass", "--groups", "run")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    result = sparker.TestResult.load(saved)
+    assert result.columns == ("x", "y")
+    assert result.settings["groups"] is not None
+    with rows.open() as file:
+        table = list(csv.DictReader(file))
+    assert len(table) == 60
+    np.testing.assert_allclose([float(row["score"]) for row in table], result.scores, rtol=1e-5)
+    html = report.read_text()
+    assert "mass" in html
+    assert "sparker" in html
+    again = invoke("report", saved, "--output", tmp_path / "again.html", "--data",
+                   folder / "strange.csv", "--text", "text", "--observables", "mass")  # fmt: skip
+    assert again.exit_code == 0, again.output
+    assert "mass" in (tmp_path / "again.html").read_text()
+    shown = invoke("info", saved)
+    assert "p-value" in shown.stdout
+
+
+def test_other_nulls(folder):
+    for extra in (["--null", "resample"], ["--expected", "60"], ["--stop", "--calibrations", "60"],
+                  ["--null", "simulator", "--pool", folder / "data.npy"]):  # fmt: skip
+        done = invoke("test", folder / "reference.npy", folder / "strange.npy", *QUICK, *extra,
+                      "--json")  # fmt: skip
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["p_value"] <= 0.2
+
+
+def test_a_monitor_is_made_asked_and_described(folder, tmp_path):
+    monitor = tmp_path / "monitor.npz"
+    done = invoke("calibrate", folder / "reference.npy", monitor, "--batch-size", 60, *QUICK)
+    assert done.exit_code == 0, done.output
+    assert "monitor for batches of 60 rows" in invoke("info", monitor).stdout
+    watched = invoke("watch", monitor, folder / "data.npy", folder / "strange.npy", "no.npy",
+                     "--alpha", 0.05)  # fmt: skip
+    assert watched.exit_code == 1, watched.output
+    one, other, missing = [json.loads(line) for line in watched.stdout.splitlines()]
+    assert (one["alarm"], other["alarm"]) == (False, True)
+    assert other["look"] == 2
+    assert "no.npy" in missing["error"]
+    assert invoke("watch", monitor, folder / "data.npy", "--alpha", 0.001).exit_code == 2
+
+
+def test_a_folder_is_followed_until_interrupted(folder, tmp_path):
+    monitor, inbox = tmp_path / "monitor.npz", tmp_path / "inbox"
+    inbox.mkdir()
+    assert invoke("calibrate", folder / "reference.npy", monitor, "--batch-size", 60,
+                  *QUICK).exit_code == 0  # fmt: skip
+    command = [sys.executable, "-m", "sparker", "watch", monitor, inbox, "--follow", "--poll",
+               "0.2", "--alpha", "0.05"]  # fmt: skip
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        (inbox / "strange.npy").write_bytes((folder / "strange.npy").read_bytes())
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert json.loads(line)["alarm"] is True
+    assert process.returncode == 130, said
+    assert "Interrupted" in said
+
+
+def test_an_interrupted_calibration_says_how_to_go_on(folder, tmp_path):
+    files = folder / "reference.npy", folder / "data.npy"
+    command = [sys.executable, "-m", "sparker", "test", *files, "--calibrations", "100000",
+               "--store", tmp_path / "s"]  # fmt: skip
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        while not list((tmp_path / "s").glob("toys-*.npz")):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same call continues there" in said
+    assert "Traceback" not in said
+
+
+def test_power(folder, tmp_path):
+    done = invoke("power", folder / "reference.npy", folder / "strange.npy", "--fractions",
+                  "0,0.3", "--n-reference", 200, "--n-data", 40, "--tests", 5, *QUICK,
+                  "--figure", tmp_path / "power.png")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "power at alpha = 0.05, 19 calibration toys" in done.stdout
+    assert (tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_info_on_a_table(folder):
+    done = invoke("info", folder / "data.csv")
+    assert done.exit_code == 0, done.output
+    assert "60 rows" in done.stdout
+    assert "mass" in done.stdout
+    found = json.loads(invoke("info", folder / "data.csv", "--json").stdout)
+    assert [column["name"] for column in found["columns"]][:2] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reference.npy", "missing.npy"], "missing.npy"),
+        (["reference.csv", "data.csv"], "run"),
+        (["reference.csv", "data.csv", "--columns", "x,z"], "z"),
+        (["reference.npy", "data.npy", "--null", "simulator"], "belong together"),
+        (["reference.npy", "data.npy", "--report", "no/such/folder/r.html"], "there is no folder"),
+        (["reference.npy", "data.npy", "--device", "quantum"], "there is no device 'quantum'"),
+        (["reference.npy", "data.npy", "--expected", "-3"], "expected must be a positive number"),
+        (["reference.npy", "data.npy", "--alpha", "2"], "2.0 is not in the range"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line_or_two(folder, arguments, message, monkeypatch):
+    monkeypatch.chdir(folder)
+    import jax
+
+    before = jax.config.jax_platforms
+    done = invoke("test", *arguments, *QUICK)
+    jax.config.update("jax_platforms", before)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert len(done.stderr.splitlines()) <= 6
+
+
+def test_errors_of_ours_have_a_code_of_their_own(folder, monkeypatch):
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("sparker.detect.test", broken)
+    done = invoke("test", folder / "reference.npy", folder / "data.npy", *QUICK)
+    assert done.exit_code == 3
+    assert "Internal error: ZeroDivisionError: oh" in done.stderr
+    assert "Traceback" not in done.stderr
+    told = invoke("--debug", "test", folder / "reference.npy", folder / "data.npy", *QUICK)
+    assert "Traceback" in told.stderr
+
+
+def test_the_demo_finds_the_hidden_digits(tmp_path):
+    report = tmp_path / "demo.html"
+    done = invoke("demo", "--calibrations", 9, "--output", report)
+    assert done.exit_code == 0, done.output
+    assert "p-value 0.1 " in done.stdout  # the least that nine toys can give
+    assert "0 of 9 anomaly-free experiments" in done.stdout
+    assert "24 of them are the hidden 0" in done.stdout
+    assert "<html" in report.read_text()[:500]
+    assert "Now open the report" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--output", "/no/such/folder/x.html"], "there is no folder /no/such/folder; make it"),
+        (["--output", "/dev/full"], "could not be written to /dev/full"),
+        (["--seed", "-1"], "-1 is not in the range"),
+        (["--calibrations", "0"], "0 is not in the range"),
+    ],
+)
+def test_the_demo_says_what_is_wrong_in_a_line(arguments, message):
+    done = invoke("demo", "--calibrations", "1", *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.output
