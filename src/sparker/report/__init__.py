@@ -1,0 +1,151 @@
+"""A test's result as one HTML file that explains itself and opens anywhere, without internet."""
+
+import base64
+import contextlib
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bokeh.resources import Resources
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from sparker.report import cards, figures, rows
+from sparker.report.thumbnails import Picture
+from sparker.report.words import number, verdict
+from sparker.result import TestResult
+
+TITLE = "Do the data come from the reference's distribution?"
+PAGE = 25  # table rows at a time
+
+
+def render(
+    result: TestResult,
+    *,
+    texts: Sequence[str] | None = None,
+    images: Sequence[Picture] | None = None,
+    observables: Mapping[str, ArrayLike] | None = None,
+    reference_observables: Mapping[str, ArrayLike] | None = None,
+    names: Sequence[str] | None = None,
+    title: str = TITLE,
+    command: str | None = None,
+    alpha: float | None = None,
+) -> str:
+    """The report of a result as the text of an HTML file.
+
+    Args:
+        result: what ``sparker.test`` found.
+        texts: one per data row, what the row is about.
+        images: one per data row, the path of a PNG or JPEG file or its pixels, an array of uint8 or
+            floats; small versions of the most anomalous go into the report.
+        observables: numbers per data row that the test did not see, by name.
+        reference_observables: the same for the reference rows, to compare with.
+        names: one per data row, what it is called.
+        title: the heading of the report.
+        command: what made the result, for whoever wants to repeat it.
+        alpha: the level to decide at; left out, the report gives the p-value and no decision.
+    """
+    if alpha is not None and not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
+    extras = rows.check_extras(result, texts, names, images, observables, reference_observables)
+    plots = {**figures.across_widths(result), "null_scores": figures.null_scores(result)}
+    values: dict[str, Any] = {
+        "result": result,
+        "verdict": verdict(result, alpha),
+        "title": title,
+        "command": command,
+        "settings": _flat(result.settings),
+        "page": PAGE,
+    }
+    if result.models is not None:
+        values |= _interpretation(result, extras, plots)
+    return _page(values, plots)
+
+
+def write(path: str | os.PathLike[str], result: TestResult, **options: Any) -> None:
+    """Write the report to a file, whole or not at all; ``options`` are those of ``render``."""
+    content = render(result, **options).encode()
+    path = Path(path)
+    half = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        half.write_bytes(content)
+        half.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
+        raise ValueError(
+            f"the report could not be written to {path}: {error.strerror}; choose a file in a "
+            "folder that exists and that you may write to"
+        ) from error
+
+
+def _interpretation(
+    result: TestResult, extras: rows.Extras, plots: dict[str, Any]
+) -> dict[str, Any]:
+    """What only a test with kernels can say; its plots are added to ``plots``."""
+    assert result.data_components is not None
+    assert result.scores is not None
+    order = rows.kernel_order(result.data_components)
+    kernels = cards.cards(result, extras, order)
+    shown = rows.choose(result, extras, order, [row for card in kernels for row in card.rows])
+    histograms = figures.observable_histograms(result, extras, order[0])
+    plots["score_distribution"] = figures.score_distribution(result)
+    plots |= figures.planes(result, shown)
+    plots |= {f"observable{i}": plot for i, (_, plot) in enumerate(histograms)}
+    return {
+        "cards": kernels,
+        "shown": shown,
+        "histograms": [name for name, _ in histograms],
+        "scores": result.scores,
+        "c": expit(result.scores),
+    }
+
+
+def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
+    environment = Environment(
+        loader=PackageLoader("sparker.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "colour": figures.colour, "symbol": figures.symbol}
+
+    # Not sorted, which is the default: Bokeh's objects are defined where they first appear.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+
+    def own(name: str) -> str:
+        assert environment.loader is not None
+        return environment.loader.get_source(environment, name)[0]
+
+    # These hold nothing of the user's. Their digests are the only scripts the page may run, and it
+    # may load nothing at all: should a string ever get past the escaping, it stays a string.
+    bokeh = Resources(mode="inline", components=["bokeh"], log_level="warn")
+    scripts = [*bokeh.js_raw, own("report.js")]
+    page = environment.get_template("report.html").render(
+        **values,
+        plots=figures.embed(plots),
+        style=Markup(own("report.css")),
+        scripts=[Markup(script) for script in scripts],
+        digests=[_digest(script) for script in scripts],
+    )
+    return page.encode(errors="replace").decode()  # half a surrogate pair is no text
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _flat(settings: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
+    """Nested settings as one list of names and values."""
+    found: list[tuple[str, str]] = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, f"{path}{name}.")
+        elif value is not None:
+            found.append((f"{path}{name}", str(value)))
+    return found

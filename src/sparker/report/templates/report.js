@@ -1,0 +1,184 @@
+// Plots, and a table that follows what is selected in them. User strings are only ever set as text.
+"use strict";
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const json = (id) => byId(id) && JSON.parse(byId(id).textContent);
+  const make = (tag, text) => {
+    const element = document.createElement(tag);
+    if (text !== undefined) element.textContent = text;
+    return element;
+  };
+  const table = json("rows");
+  let source = null; // of the points; its indices are those of table.rows
+  let chosen = []; // what is selected of it
+  let order = null; // [column, 1 or -1]
+  let page = 0;
+
+  const columns = table ? table.columns : [];
+  const imageColumn = columns.findIndex((column) => column.kind === "image");
+  const textColumn = columns.findIndex((column) => column.label === "text" && column.kind === "text");
+  const nameColumn = columns.findIndex((column) => column.label === "name" && column.kind === "text");
+
+  function picture(cells) {
+    const image = make("img");
+    image.src = cells[imageColumn];
+    image.alt = "row " + cells[0];
+    return image;
+  }
+
+  function visible() {
+    const words = byId("filter").value.toLowerCase();
+    let indices = chosen.length ? [...chosen].sort((a, b) => a - b) : table.rows.map((_, i) => i);
+    if (words) {
+      indices = indices.filter((i) => table.rows[i].some(
+        (cell, c) => c !== imageColumn && cell !== null && String(cell).toLowerCase().includes(words)));
+    }
+    if (order) {
+      const [column, sign] = order;
+      const compare = columns[column].kind === "text" ? (a, b) => a.localeCompare(b) : (a, b) => a - b;
+      const value = (i) => table.rows[i][column];
+      // Rows without a value come last either way.
+      indices.sort((i, j) => (value(i) === null) - (value(j) === null) ||
+        (value(i) === null ? 0 : sign * compare(value(i), value(j))));
+    }
+    return indices;
+  }
+
+  function drawTable() {
+    const indices = visible();
+    page = Math.max(0, Math.min(page, Math.ceil(indices.length / table.page) - 1));
+    const from = page * table.page, now = indices.slice(from, from + table.page);
+    const body = byId("table").tBodies[0];
+    body.replaceChildren(...now.map((i) => {
+      const line = make("tr");
+      table.rows[i].forEach((cell, c) => {
+        const item = make("td", cell === null || c === imageColumn ? "" : String(cell));
+        item.className = columns[c].kind;
+        if (c === imageColumn && cell !== null) item.append(picture(table.rows[i]));
+        line.append(item);
+      });
+      return line;
+    }));
+    byId("table").querySelectorAll("th").forEach((head, c) => {
+      if (order && order[0] === c) head.ariaSort = order[1] > 0 ? "ascending" : "descending";
+      else head.removeAttribute("aria-sort");
+    });
+    const rows = (n) => n.toLocaleString("en") + (n === 1 ? " row" : " rows");
+    byId("found").textContent = rows(indices.length) + (chosen.length ? " of the selection" : "");
+    byId("range").textContent = now.length ? `${from + 1} to ${from + now.length} of ${indices.length}` : "none";
+    byId("previous").disabled = page === 0;
+    byId("next").disabled = from + table.page >= indices.length;
+    document.querySelectorAll(".unselect").forEach((button) => { button.disabled = !chosen.length; });
+  }
+
+  function point(i) {
+    const list = make("dl");
+    table.rows[i].forEach((cell, c) => {
+      if (c !== imageColumn && cell !== null) list.append(make("dt", columns[c].label), make("dd", String(cell)));
+    });
+    const shown = [list];
+    if (imageColumn >= 0 && table.rows[i][imageColumn]) shown.unshift(picture(table.rows[i]));
+    byId("pointed").replaceChildren(...shown);
+  }
+
+  function select(indices) {
+    chosen = [...indices];
+    byId("chosen").hidden = !chosen.length;
+    byId("count").textContent = chosen.length === 1 ? "1 row selected," : chosen.length + " rows selected,";
+    if (chosen.length === 1) point(chosen[0]);
+    const first = [...chosen].sort((a, b) => a - b).slice(0, 12);
+    byId("examples").replaceChildren(...first.map((i) => {
+      const cells = table.rows[i], item = make("li");
+      if (imageColumn >= 0 && cells[imageColumn]) item.append(picture(cells));
+      const row = make("span", String(nameColumn < 0 ? cells[0] : cells[nameColumn]));
+      row.className = "row";
+      item.append(row);
+      if (textColumn >= 0) item.append(make("span", cells[textColumn].slice(0, 120)));
+      return item;
+    }));
+    byId("examples").classList.toggle("pictures", imageColumn >= 0 && textColumn < 0);
+    page = 0;
+    drawTable();
+  }
+
+  function csv() {
+    const quote = (cell) => {
+      if (cell === null) return "";
+      // A spreadsheet would run a text that starts like a formula.
+      const text = typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? "'" + cell : String(cell);
+      return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+    };
+    const kept = columns.map((_, c) => c).filter((c) => c !== imageColumn);
+    const lines = [kept.map((c) => columns[c].label), ...visible().map((i) => kept.map((c) => table.rows[i][c]))];
+    return lines.map((line) => line.map(quote).join(",") + "\r\n").join("");
+  }
+
+  function download() {
+    const link = make("a");
+    link.href = URL.createObjectURL(new Blob(["\ufeff" + csv()], { type: "text/csv" }));
+    link.download = "rows.csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  function paint(isDark) {
+    const ink = isDark ? "#e6edf3" : "#1f2328";
+    document.body.classList.toggle("dark", isDark); // for print: what is painted stays as it is
+    for (const plot of Bokeh.documents.flatMap((one) => one.roots())) {
+      for (const axis of [...plot.below, ...plot.left]) {
+        axis.setv({ axis_label_text_color: ink, major_label_text_color: ink, axis_line_color: ink,
+          major_tick_line_color: ink, minor_tick_line_color: ink });
+      }
+      for (const renderer of plot.renderers) {
+        if (renderer.name !== "ink") continue;
+        renderer.glyph.line_color = { value: ink };
+        if ("fill_color" in renderer.glyph) renderer.glyph.fill_color = { value: ink };
+      }
+    }
+  }
+
+  if (table) {
+    byId("filter").addEventListener("input", () => { page = 0; drawTable(); });
+    byId("download").addEventListener("click", download);
+    byId("previous").addEventListener("click", () => { page -= 1; drawTable(); });
+    byId("next").addEventListener("click", () => { page += 1; drawTable(); });
+    document.querySelectorAll(".unselect").forEach((button) => button.addEventListener("click", () => {
+      if (source) source.selected.indices = [];
+      select([]);
+    }));
+    byId("table").tHead.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      const column = Number(button.dataset.column);
+      // Numbers start with the largest, texts with the first.
+      const first = columns[column].kind === "text" ? 1 : -1;
+      order = order && order[0] === column ? [column, -order[1]] : [column, first];
+      page = 0;
+      drawTable();
+    });
+    drawTable();
+    point(0);
+  }
+
+  const plots = json("plots");
+  Bokeh.embed.embed_items(plots.docs, plots.items).then(() => {
+    paint(dark.matches);
+    dark.addEventListener("change", () => paint(dark.matches));
+    source = Bokeh.documents.map((one) => one.get_model_by_name("data")).find(Boolean) || null;
+    if (source) {
+      document.querySelectorAll("select.axis").forEach((choice, i) => choice.addEventListener("change", () => {
+        const plot = source.document.get_model_by_name("components");
+        (i ? plot.left : plot.below)[0].axis_label = "f of kernel " + choice.value;
+        for (const one of [source, source.document.get_model_by_name("reference")]) {
+          one.data = { ...one.data, [i ? "v" : "u"]: one.data["k" + choice.value] };
+        }
+      }));
+      source.selected.properties.indices.change.connect(() => select(source.selected.indices));
+      source.inspect.connect(() => {
+        if (source.inspected.indices.length) point(Math.min(...source.inspected.indices));
+      });
+    }
+    document.body.dataset.ready = "yes";
+  });
+})();

@@ -1,0 +1,676 @@
+"""The report: says what the result says, opens offline, and runs nothing of what it is given."""
+
+import contextlib
+import csv
+import dataclasses
+import functools
+import io
+import json
+import re
+import shutil
+import tempfile
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.special import expit
+
+import sparker
+from sparker import report
+from sparker.ensemble import Ensemble
+
+N_REFERENCE, N_DATA, N_PLANTED = 200, 60, 15
+ONE = {"n_features": 1, "config": sparker.FitConfig(n_kernels=1)}
+ALERT = "<script>alert(1)</script>"
+HOSTILE = (
+    ALERT,
+    "</script><img src=x onerror=alert(2)>",
+    "\"'><svg onload=alert(3)>",
+    "$$\\href{javascript:alert(4)}{x}$$ @{row}{safe} {{ 7 * 7 }}",
+    "]]>--><!-- \u2028 \ud800",
+    "=1+1",
+)
+
+
+def mean_shift(rng, sample):
+    means = [weight @ sample.points / weight.sum() for weight in sample[1:]]
+    return np.abs(means[1] - means[0])
+
+
+@functools.cache
+def run(n_features=2, **options):
+    rng = np.random.default_rng(0)
+    reference, data = (rng.normal(size=(n, n_features)) for n in (N_REFERENCE, N_DATA))
+    data[:N_PLANTED] = 3 + 0.1 * rng.normal(size=(N_PLANTED, n_features))
+    return sparker.test(
+        reference,
+        data,
+        n_calibration=20,
+        widths=sparker.WidthConfig(steps=40, n_widths=3),
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run()
+
+
+@pytest.fixture(scope="module")
+def extras():
+    """Something of everything, hostile wherever a string is."""
+    rng = np.random.default_rng(1)
+    return {
+        "texts": [f"{HOSTILE[i % len(HOSTILE)]} text{i}" for i in range(N_DATA)],
+        "names": [f"{HOSTILE[i % len(HOSTILE)]} name{i}" for i in range(N_DATA)],
+        "images": list(rng.random((N_DATA, 8, 8))),
+        "observables": {
+            f"mass {ALERT}": np.arange(N_DATA) * 1.5,
+            HOSTILE[3]: np.where(np.arange(N_DATA) % 7, rng.normal(size=N_DATA), np.nan),
+        },
+        "reference_observables": {f"mass {ALERT}": np.arange(N_REFERENCE) * 0.4},
+        "title": HOSTILE[1] + HOSTILE[2],
+        "command": f"sparker {ALERT}",
+        "alpha": 0.05,
+    }
+
+
+@pytest.fixture(scope="module")
+def hostile(result, extras):
+    awkward = dataclasses.replace(
+        result, columns=(HOSTILE[1], HOSTILE[3]), notes=(HOSTILE[0], HOSTILE[2])
+    )
+    return report.render(awkward, **extras)
+
+
+class Page(HTMLParser):
+    """The elements of a page, its text and its JSON."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.text, self.json = [], "", {}
+        self.inside = None
+        self.feed(text)
+        self.text = " ".join(self.text.split())
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.text += " "
+        self.elements.append((tag, attributes))
+        if tag in ("script", "style"):
+            self.inside = (attributes.get("id"), attributes.get("type"))
+
+    def handle_endtag(self, tag):
+        self.text += " "
+        if tag in ("script", "style"):
+            self.inside = None
+
+    def handle_data(self, data):
+        if self.inside is None:
+            self.text += data
+        elif self.inside[1] == "application/json":
+            self.json[self.inside[0]] = json.loads(data)
+
+    def count(self, tag):
+        return sum(name == tag for name, _ in self.elements)
+
+
+def column(page, label):
+    labels = [column["label"] for column in page.json["rows"]["columns"]]
+    return [row[labels.index(label)] for row in page.json["rows"]["rows"]]
+
+
+def test_it_says_what_the_result_says(result):
+    page = Page(report.render(result, alpha=0.06, command="sparker test a b"))
+    assert result.above == 0
+    assert "Anomaly at the level 0.06" in page.text
+    assert "0 of 20 anomaly-free experiments look at least as different" in page.text
+    assert f"Significance \u2265 {float(result.significance):.2f}" in page.text
+    assert f"p-value {result.p_value:.3g}" in page.text
+    assert f"Events too many {result.effect_excess.events:.1f}" in page.text
+    assert "sparker test a b" in page.text
+    assert f"seed {result.seed}" in page.text
+    assert result.versions["jax"] in page.text
+
+
+def test_no_decision_without_a_level(result):
+    text = Page(report.render(result)).text
+    assert "No level was given" in text
+    assert "Anomaly at" not in text
+    assert "Compatible with" not in text
+
+
+def test_a_level_beyond_the_toys_is_called_that(result):
+    text = Page(report.render(result, alpha=0.001)).text
+    assert "Compatible with the reference at the level 0.001" in text
+    assert "was out of reach" in text
+
+
+def test_failed_toys_and_notes_are_told(result):
+    text = Page(report.render(dataclasses.replace(result, n_failed=3, notes=("a note",)))).text
+    assert "3 anomaly-free experiments did not stay finite" in text
+    assert "a note" in text
+
+
+def test_the_table_has_every_row_most_anomalous_first(result):
+    masses = np.arange(N_DATA) * 1.5
+    page = Page(report.render(result, observables={"mass": masses}))
+    rows = np.array(column(page, "row"))
+    assert sorted(rows) == list(range(N_DATA))
+    f = result.scores[rows]
+    assert np.all(np.diff(np.abs(f)) <= 0)
+    np.testing.assert_allclose(column(page, "f"), f, rtol=1e-3)
+    np.testing.assert_allclose(column(page, "c"), expit(f), rtol=1e-3)
+    np.testing.assert_array_equal(column(page, "mass"), masses[rows])
+    leading = np.argmax(np.abs(result.data_components), axis=1)
+    np.testing.assert_array_equal(column(page, "kernel"), leading[rows])
+    for kernel in range(result.data_components.shape[1]):
+        expected = result.data_components[rows, kernel]
+        np.testing.assert_allclose(column(page, f"f of kernel {kernel}"), expected, rtol=1e-2)
+
+
+def test_cards_are_in_the_users_units_and_count_rows(result):
+    named = dataclasses.replace(result, columns=("energy", "angle"))
+    text = Page(report.render(named)).text
+    data, reference = result.data_components, result.reference_components
+    strongest = int(np.argmax(np.abs(data).max(0)))
+    peak = max(np.abs(sample[:, strongest]).max() for sample in (data, reference))
+    claimed = np.sum(np.abs(data[:, strongest]) > peak / 2)
+    expected = np.mean(np.abs(reference[:, strongest]) > peak / 2) * N_DATA
+    many = "many" if result.model.a[strongest] > 0 else "few"
+    claims = f"Claims {claimed} data rows where {expected:.3g} are expected"
+    assert f"Kernel {strongest}: too {many} data {claims}" in text
+    energy, angle = result.locations[strongest]
+    assert f"Sits at energy {energy:.3g} angle {angle:.3g}" in text.replace("\N{MINUS SIGN}", "-")
+
+
+def test_cards_say_which_observables_a_kernel_picks_out(result):
+    planted = np.arange(N_DATA) < N_PLANTED
+    observables = {"dull": np.tile([1.0, 2.0], N_DATA // 2), "planted": planted * 1.0}
+    text = Page(report.render(result, observables=observables)).text
+    first = text[text.index("Observables, weighted") :]
+    assert first.index("planted") < first.index("dull")
+    kernel = int(np.argmax(np.abs(result.data_components).max(0)))
+    here = np.average(planted, weights=np.abs(result.data_components[:, kernel]))
+    assert f"planted {here:.3g} {planted.mean():.3g}" in first.replace("\N{MINUS SIGN}", "-")
+
+
+def test_user_strings_stay_strings(result, hostile):
+    page = Page(hostile)
+    own = Page(report.render(result))
+    assert page.count("script") == own.count("script")
+    assert page.count("svg") == 0
+    assert not [name for _, given in page.elements for name in given if name.startswith("on")]
+    images = [given["src"] for tag, given in page.elements if tag == "img"]
+    assert images
+    assert all(source.startswith("data:image/png;base64,") for source in images)
+    assert ALERT not in hostile
+    assert ALERT in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert any(ALERT in text for text in column(page, "text"))
+
+
+def test_no_user_string_gets_into_the_plots(hostile):
+    plots = json.dumps(Page(hostile).json["plots"])
+    for mark in ("alert", "text1", "name1", "mass", "href"):
+        assert mark not in plots
+
+
+def test_it_asks_for_nothing_from_elsewhere(hostile):
+    page = Page(hostile)
+    for tag, given in page.elements:
+        assert tag not in ("iframe", "object", "embed", "base")
+        for name in ("src", "href", "action", "srcset"):
+            assert re.match(r"data:|#", given.get(name) or "#"), (tag, given)
+    (policy,) = [given["content"] for _, given in page.elements if given.get("http-equiv")]
+    assert policy.startswith("default-src 'none';")
+    scripts = re.search(r"script-src ([^;]*);", policy)[1].split()
+    assert all(re.fullmatch(r"'sha256-[\w+/]{43}='", source) for source in scripts)
+
+
+def large(result, n_data, n_reference):
+    """The same result, as if of many more rows."""
+    rng = np.random.default_rng(0)
+    data, reference = rng.integers(0, N_DATA, n_data), rng.integers(0, N_REFERENCE, n_reference)
+    noise = rng.uniform(0.9, 1.1, (n_data, 1))
+    return dataclasses.replace(
+        result,
+        data_components=result.data_components[data] * noise,
+        reference_components=result.reference_components[reference],
+        data_plane=result.data_plane[data] * noise,
+        reference_plane=result.reference_plane[reference],
+    )
+
+
+def test_twenty_thousand_rows_stay_below_5_mb(result):
+    n = 20_000
+    many = large(result, n, 60_000)
+    rng = np.random.default_rng(2)
+    photos = list(rng.integers(0, 255, (40, 80, 120, 3)).astype(np.uint8))
+    text = report.render(
+        many,
+        texts=["\u4e2d\u6587<&" * 300] * n,
+        names=[f"name {i}" for i in range(n)],
+        images=[photos[i % 40] for i in range(n)],
+        observables={f"observable {i}": rng.normal(size=n) for i in range(30)},
+        reference_observables={"observable 0": rng.normal(size=60_000)},
+    )
+    assert len(text.encode()) < 5_000_000
+    page = Page(text)
+    rows = column(page, "row")
+    assert len(set(rows)) == len(rows) == 4000
+    assert set(rows[:2000]) == set(np.argsort(-np.abs(many.scores))[:2000].tolist())
+    assert "Of 20,000 data rows, plots and table show the 2,000 with the largest |f|" in page.text
+    assert "Pictures are kept for the" in page.text
+
+
+def test_the_same_rows_are_drawn_every_time(result):
+    many = large(result, 6000, 300)
+    first, second = (column(Page(report.render(many)), "row") for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_features": 1},
+        {"config": sparker.FitConfig(n_kernels=1)},
+        ONE,
+    ],
+    ids=["feature", "kernel", "both"],
+)
+def test_one_is_enough(options):
+    page = Page(report.render(run(**options)))
+    assert len(column(page, "row")) == N_DATA
+
+
+def test_a_statistic_without_kernels_is_told_without_them():
+    found = run(statistic=mean_shift)
+    page = Page(report.render(found, texts=["a"] * N_DATA))
+    assert f"p-value {found.p_value:.3g}" in page.text
+    assert "fits no kernels" in page.text
+    assert "rows" not in page.json
+    assert page.count("article") == 0
+    assert "Events too many" not in page.text
+
+
+def test_many_features_are_named_only_if_they_have_names(result):
+    found = run(n_features=12)
+    assert "Sits" not in Page(report.render(found)).text
+    named = dataclasses.replace(found, columns=tuple(f"gene {i}" for i in range(12)))
+    assert "Sits, in the features farthest from average, at gene" in Page(report.render(named)).text
+
+
+def test_more_kernels_than_columns(result):
+    n = result.data_components.shape[1]
+    mu, a, sigma = result.models
+    many = dataclasses.replace(
+        result,
+        models=Ensemble(np.tile(mu, (1, 6, 1)), np.tile(a, (1, 6)), sigma),
+        data_components=np.tile(result.data_components, 6),
+        reference_components=np.tile(result.reference_components, 6),
+    )
+    page = Page(report.render(many))
+    assert page.count("article") == report.cards.CARDS < 6 * n
+    assert f"components of 8 of the {6 * n} kernels" in page.text
+
+
+def test_pictures_of_all_kinds(result, tmp_path):
+    rng = np.random.default_rng(0)
+    Image.fromarray(rng.integers(0, 255, (90, 200, 3)).astype(np.uint8)).save(tmp_path / "a.jpg")
+    Image.new("P", (10, 10)).save(tmp_path / "b.png")
+    kinds = [
+        tmp_path / "a.jpg",
+        str(tmp_path / "b.png"),
+        np.zeros((5, 5), bool),
+        np.full((5, 5, 1), np.nan),
+        rng.random((300, 20, 4), np.float32),
+        np.zeros((4, 4), np.uint8),
+    ]
+    page = Page(report.render(result, images=[kinds[i % 6] for i in range(N_DATA)]))
+    assert all(picture.startswith("data:image/png;base64,") for picture in column(page, "image"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"texts": ["a"]}, "texts has 1 entries, but there are 60 data rows"),
+        ({"texts": "a" * N_DATA}, "texts must be a sequence"),
+        ({"names": ["a"] * 61}, "names has 61 entries"),
+        ({"images": []}, "images has 0 entries"),
+        ({"images": ["nowhere.png"] * N_DATA}, r"images\[\d+\] cannot be shown.*nowhere"),
+        ({"images": [np.zeros(3)] * N_DATA}, r"images\[\d+\] cannot be shown: its shape is \(3,\)"),
+        ({"images": [np.zeros((3, 3), int)] * N_DATA}, "not uint8 or floats"),
+        ({"observables": {"m": [1.0]}}, r"observables\['m'\] has 1 entries"),
+        ({"observables": {"m": ["a"] * N_DATA}}, "must be numbers"),
+        ({"observables": {"m": np.zeros((N_DATA, 2))}}, "must be 1-D"),
+        ({"reference_observables": {"m": np.zeros(N_REFERENCE)}}, "not among the observables"),
+        (
+            {
+                "observables": {"m": np.zeros(N_DATA)},
+                "reference_observables": {"m": np.zeros(N_DATA)},
+            },
+            "but there are 200 reference rows",
+        ),
+        ({"alpha": 0.0}, "alpha must lie between 0 and 1"),
+        ({"alpha": 5}, "alpha must lie between 0 and 1"),
+    ],
+)
+def test_bad_input_is_named(result, options, message):
+    with pytest.raises(ValueError, match=message):
+        report.render(result, **options)
+
+
+def test_files_are_written_whole_or_not_at_all(result, tmp_path):
+    path = tmp_path / "re port.html"
+    report.write(path, result, title="one")
+    report.write(path, result, title="two")
+    assert "<title>two</title>" in path.read_text(encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    for bad in (tmp_path / "folder", tmp_path / "none" / "a.html", path / "a.html"):
+        with pytest.raises(ValueError, match="could not be written to"):
+            report.write(bad, result)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "re port.html"]
+
+
+# In a real browser
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+browser_only = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium or chromedriver not installed"),
+]
+
+
+@contextlib.contextmanager
+def chromium():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        for flag in (
+            "headless",
+            "no-sandbox",
+            "disable-gpu",
+            "disable-quic",
+            "no-first-run",
+            "disable-background-networking",
+            "disable-component-update",
+            "disable-sync",
+            f"user-data-dir={profile}",
+        ):
+            options.add_argument(f"--{flag}")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        service = webdriver.ChromeService(executable_path=DRIVER)
+        driver = webdriver.Chrome(options=options, service=service)
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture
+def opened(browser, result, extras, hostile, tmp_path):
+    """The hostile report, open in a browser."""
+    path = tmp_path / "report.html"
+    path.write_text(hostile, encoding="utf-8")
+    size(browser, 1280, 900)
+    browser.get(path.as_uri())
+    wait(lambda: browser.execute_script("return document.body.dataset.ready") == "yes")
+    return browser
+
+
+def size(browser, width, height):
+    override = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", override)
+
+
+def wait(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def first_column(browser):
+    return [
+        int(row)
+        for row in browser.execute_script(
+            "return [...document.querySelectorAll('#table tbody tr')]"
+            ".map((line) => line.cells[0].textContent)"
+        )
+    ]
+
+
+def text_of(browser, selector):
+    return browser.execute_script(f"return document.querySelector('{selector}').textContent")
+
+
+def on_screen(browser, plot, x, y):
+    """Where the rows of the table lie in the window, from Bokeh's own view of the plot."""
+    return browser.execute_script(
+        """
+        const [name, x, y] = arguments;
+        const source = Bokeh.documents[0].get_model_by_name("data");
+        const view = Object.values(Bokeh.index).find((view) => view.model.name === name)
+          || [...Bokeh.index.roots].find((view) => view.model.name === name);
+        view.el.scrollIntoView({block: "center"});
+        const box = view.canvas_view.el.getBoundingClientRect();
+        const xs = view.frame.x_scale.v_compute(source.data[x]);
+        const ys = view.frame.y_scale.v_compute(source.data[y]);
+        return Array.from(xs, (value, i) => [box.x + value, box.y + ys[i]]);
+        """,
+        plot,
+        x,
+        y,
+    )
+
+
+def mouse(browser, kind, at, **options):
+    event = {"type": kind, "x": at[0], "y": at[1], **options}
+    browser.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+
+
+def drag(browser, start, end):
+    held = {"button": "left", "buttons": 1}
+    mouse(browser, "mouseMoved", start)
+    mouse(browser, "mousePressed", start, clickCount=1, **held)
+    for share in (0.3, 0.6, 1.0):
+        at = [a + (b - a) * share for a, b in zip(start, end, strict=True)]
+        mouse(browser, "mouseMoved", at, **held)
+        time.sleep(0.05)
+    mouse(browser, "mouseReleased", end, clickCount=1, button="left")
+
+
+class TestInABrowser:
+    pytestmark = browser_only
+
+    def test_it_opens_without_errors_or_requests(self, opened):
+        opened.get_log("performance")  # the browser's own start page
+        opened.refresh()
+        wait(lambda: opened.execute_script("return document.body.dataset.ready") == "yes")
+        logged = opened.get_log("browser")
+        assert [line["message"] for line in logged if line["level"] != "INFO"] == []
+        asked = [
+            message["params"]["request"]["url"]
+            for line in opened.get_log("performance")
+            if (message := json.loads(line["message"])["message"])["method"]
+            == "Network.requestWillBeSent"
+        ]
+        assert asked
+        allowed = r"file:.*/report\.html$|data:|blob:"
+        assert [url for url in asked if not re.match(allowed, url)] == []
+
+    def test_every_plot_is_drawn(self, opened):
+        empty = opened.execute_script(
+            "return [...document.querySelectorAll('.plot')]"
+            ".filter((plot) => plot.children.length !== 1 || plot.offsetHeight < 200)"
+            ".map((plot) => plot.id)"
+        )
+        assert empty == []
+
+    def test_hostile_strings_stay_inert(self, opened):
+        from selenium.common.exceptions import NoAlertPresentException
+
+        with pytest.raises(NoAlertPresentException):
+            _ = opened.switch_to.alert
+        bad = "document.querySelectorAll('main svg, [onerror], [onload], img:not([src^=data])')"
+        assert opened.execute_script(f"return {bad}.length") == 0
+        assert opened.execute_script("return document.scripts.length") == 5
+        assert ALERT in text_of(opened, "#table tbody")
+        # Even markup that got into the page by some other way could do nothing.
+        opened.execute_script(
+            "document.querySelector('main').insertAdjacentHTML('beforeend',"
+            " '<img src=x onerror=\"window.ran = true\">')"
+        )
+        time.sleep(0.2)
+        assert opened.execute_script("return window.ran") is None
+
+    @pytest.mark.parametrize(("plot", "x", "y"), [("components", "u", "v"), ("plane", "x", "y")])
+    def test_pointing_shows_the_row(self, opened, hostile, plot, x, y):
+        rows = Page(hostile).json["rows"]["rows"]
+        places = np.array(on_screen(opened, plot, x, y))
+        # The row with the most space around it, so that no other is pointed at.
+        apart = np.linalg.norm(places[:, None] - places, axis=2)
+        np.fill_diagonal(apart, np.inf)
+        lonely = int(np.argmax(apart[1:].min(1))) + 1
+        mouse(opened, "mouseMoved", [10, 10])
+        mouse(opened, "mouseMoved", places[lonely].tolist())
+        wait(lambda: text_of(opened, "#pointed").startswith(f"row{rows[lonely][0]}name"))
+        shown = text_of(opened, "#pointed")
+        name, image, text = rows[lonely][1], rows[lonely][2], rows[lonely][6]
+        assert name in shown
+        assert text in shown
+        assert f"mass {ALERT}{rows[lonely][7]}" in shown
+        assert opened.execute_script("return document.querySelector('#pointed img').src") == image
+
+    def test_a_box_in_one_plot_filters_the_table(self, opened, hostile):
+        rows = [row[0] for row in Page(hostile).json["rows"]["rows"]]
+        places = np.array(on_screen(opened, "plane", "x", "y"))
+        planted = places[np.isin(rows, np.arange(N_PLANTED))]
+        low, high = planted.min(0) - 6, planted.max(0) + 6
+        inside = np.all((places > low) & (places < high), axis=1)
+        assert N_PLANTED <= inside.sum() < N_DATA
+        drag(opened, low.tolist(), high.tolist())
+        expected = [row for row, kept in zip(rows, inside, strict=True) if kept]
+        wait(lambda: first_column(opened) == expected)
+        assert text_of(opened, "#count") == f"{inside.sum()} rows selected,"
+        assert "of the selection" in text_of(opened, "#found")
+        opened.execute_script("document.querySelector('.controls .unselect').click()")
+        assert first_column(opened) == rows[:25]
+        selected = "return Bokeh.documents[0].get_model_by_name('data').selected.indices.length"
+        assert opened.execute_script(selected) == 0
+
+    def test_a_tap_selects_one_row(self, opened, hostile):
+        rows = [row[0] for row in Page(hostile).json["rows"]["rows"]]
+        places = np.array(on_screen(opened, "plane", "x", "y"))
+        apart = np.linalg.norm(places[:, None] - places, axis=2)
+        np.fill_diagonal(apart, np.inf)
+        lonely = int(np.argmax(apart.min(1)))
+        at = places[lonely].tolist()
+        mouse(opened, "mousePressed", at, clickCount=1, button="left", buttons=1)
+        mouse(opened, "mouseReleased", at, clickCount=1, button="left")
+        wait(lambda: first_column(opened) == [rows[lonely]])
+
+    def test_headings_sort_and_the_filter_filters(self, opened, hostile):
+        table = Page(hostile).json["rows"]
+        click = "document.querySelector('#table th:nth-child({}) button').click()"
+        opened.execute_script(click.format(1))
+        assert first_column(opened) == list(range(N_DATA - 1, N_DATA - 26, -1))
+        opened.execute_script(click.format(1))
+        assert first_column(opened) == list(range(25))
+        sort = "return document.querySelector('#table th').getAttribute('aria-sort')"
+        assert opened.execute_script(sort) == "ascending"
+        opened.execute_script("document.getElementById('next').click()")
+        assert first_column(opened) == list(range(25, 50))
+
+        box = opened.find_element("id", "filter")
+        box.send_keys("TEXT7")
+        assert first_column(opened) == [7]
+        box.clear()
+        box.send_keys("no such thing")
+        assert first_column(opened) == []
+        box.clear()
+        box.send_keys("text1")
+        assert first_column(opened) == [1, *range(10, 20)]
+
+        # Rows without a value come last, whichever way the others are sorted.
+        labels = [column["label"] for column in table["columns"]]
+        place = labels.index(HOSTILE[3])
+        known = {row[0]: row[place] for row in table["rows"]}
+        for _ in range(2):
+            opened.execute_script(click.format(place + 1))
+            assert known[first_column(opened)[-1]] is None
+
+    def test_the_download_is_the_table_as_shown(self, opened, hostile):
+        opened.find_element("id", "filter").send_keys("text5")
+        opened.execute_script(
+            "URL.createObjectURL = (blob) => { blob.text().then((t) => { window.csv = t; });"
+            " return '#'; }; document.getElementById('download').click()"
+        )
+        wait(lambda: opened.execute_script("return window.csv"))
+        content = opened.execute_script("return window.csv")
+        lines = list(csv.DictReader(io.StringIO(content.lstrip("\ufeff"), newline="")))
+        assert sorted(int(line["row"]) for line in lines) == [5, *range(50, 60)]
+        # Row 5's text starts like a formula: a spreadsheet must not run it.
+        (five,) = [line for line in lines if line["row"] == "5"]
+        assert five["text"] == "'=1+1 text5"
+        assert "image" not in five
+
+    def test_other_kernels_can_be_drawn(self, opened):
+        before = on_screen(opened, "components", "u", "v")
+        opened.execute_script(
+            "const choice = document.querySelectorAll('select.axis')[1]; choice.value ="
+            " choice.options[2].value; choice.dispatchEvent(new Event('change'))"
+        )
+        same = (
+            "const s = Bokeh.documents[0].get_model_by_name('data').data;"
+            "const k = document.querySelectorAll('select.axis')[1].value;"
+            "return s.v.every((value, i) => value === s['k' + k][i])"
+        )
+        assert opened.execute_script(same)
+        wait(lambda: on_screen(opened, "components", "u", "v") != before)
+
+    @pytest.mark.parametrize("width", [320, 375, 1280])
+    def test_the_page_never_scrolls_sideways(self, opened, width):
+        size(opened, width, 800)
+        needed = "return document.documentElement.scrollWidth"
+        wait(lambda: opened.execute_script(needed) <= width)
+        wide = (
+            "return [...document.querySelectorAll('.plot > *')]"
+            ".filter((plot) => plot.getBoundingClientRect().right > innerWidth).length"
+        )
+        wait(lambda: opened.execute_script(wide) == 0)
+
+    def test_dark_and_light_ink(self, opened):
+        ink = (
+            "return Bokeh.documents[0].roots()[0].below[0].axis_label_text_color"
+            " + getComputedStyle(document.body).color"
+        )
+        for theme, axis, text in (
+            ("dark", "#e6edf3", "rgb(230, 237, 243)"),
+            ("light", "#1f2328", "rgb(31, 35, 40)"),
+        ):
+            media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+            opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+            wait(lambda axis=axis, text=text: opened.execute_script(ink) == axis + text)
+
+    @pytest.mark.parametrize("options", [ONE, {"statistic": mean_shift}], ids=["one", "no"])
+    def test_with_one_kernel_or_none_there_are_still_plots(self, browser, tmp_path, options):
+        path = tmp_path / "report.html"
+        report.write(path, run(**options))
+        browser.get_log("browser")
+        browser.get(path.as_uri())
+        wait(lambda: browser.execute_script("return document.body.dataset.ready") == "yes")
+        plots = 6 if options is ONE else 3
+        drawn = "return document.querySelectorAll('.plot > *').length"
+        assert browser.execute_script(drawn) == plots
+        assert [line for line in browser.get_log("browser") if line["level"] != "INFO"] == []
