@@ -1,11 +1,9 @@
 """A test's result as one HTML file that explains itself and opens anywhere, without internet."""
 
 import base64
-import contextlib
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from bokeh.resources import Resources
@@ -18,6 +16,7 @@ from sparker.report import cards, figures, rows
 from sparker.report.thumbnails import Picture
 from sparker.report.words import number, verdict
 from sparker.result import TestResult
+from sparker.whole import whole_file
 
 TITLE = "Do the data come from the reference's distribution?"
 PAGE = 25  # table rows at a time
@@ -69,14 +68,10 @@ def render(
 def write(path: str | os.PathLike[str], result: TestResult, **options: Any) -> None:
     """Write the report to a file, whole or not at all; ``options`` are those of ``render``."""
     content = render(result, **options).encode()
-    path = Path(path)
-    half = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        half.write_bytes(content)
-        half.replace(path)
+        with whole_file(path) as file:
+            file.write(content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            half.unlink()
         raise ValueError(
             f"the report could not be written to {path}: {error.strerror}; choose a file in a "
             "folder that exists and that you may write to"
