@@ -3,12 +3,17 @@
 python docs/make_images.py
 """
 
+import shutil
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from selenium import webdriver
+from selenium.webdriver.common.by import By
 
-from sparker import plots
+from sparker import demo, plots
 from sparker.batch import Fit, fit
 from sparker.detect import test
 from sparker.preprocess import unchanged
@@ -67,5 +72,26 @@ def draw(
     figure.savefig(output, dpi=130, format="png")  # whatever the name
 
 
+def report() -> None:
+    """The demo's report, part by part, as a browser shows it."""
+    options = webdriver.ChromeOptions()
+    for argument in ("headless", "no-sandbox", "disable-gpu", "window-size=1100,1000"):
+        options.add_argument(f"--{argument}")
+    # A driver that is found needs no download.
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    browser = webdriver.Chrome(options, service)
+    with tempfile.TemporaryDirectory() as folder, browser:
+        page = Path(folder) / "report.html"
+        demo.run(hidden=0, seed=0, n_calibration=200, output=page)
+        browser.get(page.as_uri())
+        time.sleep(2)  # until the charts are drawn
+        for part in ("verdict", "scores", "kernels", "rows"):
+            heading = browser.find_element(By.ID, f"h-{part}")
+            browser.execute_script("arguments[0].scrollIntoView()", heading)
+            time.sleep(0.5)
+            browser.save_screenshot(str(IMAGES / f"report_{part}.png"))
+
+
 if __name__ == "__main__":
     extreme_tail()
+    report()
