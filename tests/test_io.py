@@ -1,0 +1,929 @@
+"""Files in: every format gives the same table, and whatever is wrong is said in a sentence."""
+
+import gzip
+import json
+import pickle
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import awkward
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import pytest
+import uproot
+
+import sparker
+from sparker import io
+from sparker.io import FileError, describe, read
+
+RNG = np.random.default_rng(0)
+N = 20
+PT, ETA = RNG.exponential(size=N), RNG.normal(size=N)
+WEIGHT = RNG.uniform(size=N)
+RUN = np.arange(N) + 2**60  # an id that a float would round
+LABEL = np.array([f"kind {i % 3}" for i in range(N)], object)
+COLUMNS = {"pt": PT, "eta": ETA, "weight": WEIGHT, "run": RUN, "label": LABEL}
+MATRIX = np.stack([PT, ETA, WEIGHT], 1)
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(COLUMNS)
+
+
+def compound(columns=COLUMNS) -> np.ndarray:
+    kinds = [(name, "U10" if a.dtype == object else a.dtype) for name, a in columns.items()]
+    array = np.empty(N, kinds)
+    for name, column in columns.items():
+        array[name] = column
+    return array
+
+
+def to_hdf5(path, columns=COLUMNS, group="events"):
+    with h5py.File(path, "w") as file:
+        for name, column in columns.items():
+            file[f"{group}/{name}"] = column
+
+
+def to_compound_hdf5(path):
+    text = h5py.string_dtype(length=10)
+    kinds = [(name, text if a.dtype == object else a.dtype) for name, a in COLUMNS.items()]
+    array = np.empty(N, kinds)
+    for name, column in COLUMNS.items():
+        array[name] = column
+    with h5py.File(path, "w") as file:
+        file["events"] = array
+
+
+def to_tree(path, columns=COLUMNS, name="events"):
+    numbers = {key: a for key, a in columns.items() if a.dtype != object}
+    with uproot.recreate(path) as file:
+        tree = file.mktree(name, {key: a.dtype for key, a in numbers.items()})
+        tree.extend(numbers)
+        tree.extend({key: a[:0] for key, a in numbers.items()})
+
+
+def to_ntuple(path, columns=COLUMNS):
+    with uproot.recreate(path) as file:
+        file.mkrntuple(
+            "events", {key: awkward.Array(column.tolist()) for key, column in columns.items()}
+        )
+
+
+def to_json_lines(path):
+    rows = frame().to_dict("records")
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+NAMED = {
+    "events.csv": lambda path: frame().to_csv(path, index=False),
+    "events.CSV": lambda path: frame().to_csv(path, index=False, sep=";"),
+    "events.csv.gz": lambda path: frame().to_csv(path, index=False),
+    "events.tsv": lambda path: frame().to_csv(path, index=False, sep="\t"),
+    "events.tsv.gz": lambda path: frame().to_csv(path, index=False, sep="\t"),
+    "events.jsonl": to_json_lines,
+    "events.jsonl.gz": to_json_lines,
+    "events.ndjson": to_json_lines,
+    "events.parquet": lambda path: frame().to_parquet(path, index=False),
+    "events.npy": lambda path: np.save(path, compound()),
+    "events.npz": lambda path: np.savez(path, **COLUMNS | {"label": LABEL.astype(str)}),
+    "fields.npz": lambda path: np.savez_compressed(path, any_name=compound()),
+    "events.h5": to_hdf5,
+    "fields.hdf5": to_compound_hdf5,
+    "tree.root": to_tree,
+    "ntuple.root": to_ntuple,
+}
+UNNAMED = {
+    "matrix.npy": lambda path: np.save(path, MATRIX),
+    "fortran.npy": lambda path: np.save(path, np.asfortranarray(MATRIX)),
+    "bigendian.npy": lambda path: np.save(path, MATRIX.astype(">f8")),
+    "matrix.npz": lambda path: np.savez(path, X=MATRIX),
+    "matrix.csv": lambda path: np.savetxt(path, MATRIX, delimiter=",", fmt="%.17g"),
+    "matrix.tsv.gz": lambda path: np.savetxt(path, MATRIX, delimiter="\t", fmt="%.17g"),
+    "matrix.h5": lambda path: h5_matrix(path, X=MATRIX),
+    "matrix.jsonl": lambda path: path.write_text("\n".join(map(json.dumps, MATRIX.tolist()))),
+}
+
+
+def h5_matrix(path, **arrays):
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+
+
+@pytest.fixture
+def make(tmp_path):
+    """A file of text, bytes, or whatever a function writes."""
+
+    def make(name, content):
+        path = tmp_path / name
+        if callable(content):
+            content(path)
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_bytes(content.encode())
+        return path
+
+    return make
+
+
+def refuse(path, *messages, **settings):
+    """The error names the file first, and then says this; it is one line."""
+    with pytest.raises(FileError) as caught:
+        read(path, **settings)
+    text = str(caught.value)
+    assert text.startswith(re.sub(r"(\.\w+):.*", r"\1", str(path))), text
+    assert "\n" not in text
+    for message in messages:
+        assert re.search(message, text), text
+
+
+# --- What comes in --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("rows_at_a_time", [3, 8192])
+def test_named_columns_come_back_in_every_format(make, monkeypatch, name, rows_at_a_time):
+    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    path = make(name, NAMED[name])
+    extra = ["weight", "run"] + ["label"] * (name != "tree.root")
+    table = read(path, extra=extra)
+    assert sorted(table.columns) == ["eta", "pt"]  # some formats keep them in their own order
+    assert list(table.extra) == extra
+    order = [["pt", "eta"].index(column) for column in table.columns]
+    np.testing.assert_array_equal(table.points, MATRIX[:, order])
+    np.testing.assert_array_equal(table.extra["weight"], WEIGHT)
+    np.testing.assert_array_equal(table.extra["run"], RUN)
+    assert table.extra["run"].dtype == np.int64
+    if "label" in extra:
+        assert table.extra["label"].dtype == object
+        assert table.extra["label"].tolist() == LABEL.tolist()
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_columns_are_chosen_by_name_and_in_the_order_asked_for(make, name):
+    path = make(name, NAMED[name])
+    table = read(path, columns=["weight", "pt"], extra="pt")
+    assert table.columns == ("weight", "pt")
+    np.testing.assert_array_equal(table.points, MATRIX[:, [2, 0]])
+    np.testing.assert_array_equal(table.extra["pt"], PT)
+    rest = {"run", "label"} if name != "tree.root" else {"run"}
+    assert set(read(path, ignore=rest).columns) == {"pt", "eta", "weight"}
+    refuse(path, r"has no column 'WEIGHT' \(did you mean 'weight'\?\); it has ", columns=["WEIGHT"])
+    refuse(path, r"has no column 'wieght' \(did you mean 'weight'\?\); it has ", columns=["wieght"])
+    refuse(path, "has no column 'zzz'; it has .*eta", ignore=["zzz"])
+    refuse(path, "has no column 'zzz'; it has .*eta", extra=["zzz"])
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+@pytest.mark.parametrize("rows_at_a_time", [7, 8192])
+def test_columns_without_names_go_by_their_numbers(make, monkeypatch, name, rows_at_a_time):
+    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    path = make(name, UNNAMED[name])
+    table = read(path)
+    assert table.columns == ()
+    assert table.points.dtype == np.dtype("=f8")
+    np.testing.assert_array_equal(table.points, MATRIX)
+    table = read(path, columns=["2", "0"], extra=["1"])
+    assert table.columns == ()
+    np.testing.assert_array_equal(table.points, MATRIX[:, [2, 0]])
+    np.testing.assert_array_equal(table.extra["1"], ETA)
+    assert table.extra["1"].dtype.isnative
+    refuse(path, "has no column '3'; its columns have no names .* 0 to 2", columns=["3"])
+
+
+def test_one_dimension_is_one_feature(make):
+    path = make("x.npy", lambda path: np.save(path, PT))
+    np.testing.assert_array_equal(read(path).points, PT[:, None])
+    path = make("x.npz", lambda path: np.savez(path, pt=PT))
+    table = read(path)
+    assert table.columns == ("pt",)
+    np.testing.assert_array_equal(table.points, PT[:, None])
+
+
+SINGLE = {"a": PT.astype(np.float32), "b": ETA.astype(np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("x.npy", lambda path: np.save(path, MATRIX.astype(np.float32))),
+        ("x.npy", lambda path: np.save(path, compound(SINGLE))),
+        ("x.npy", lambda path: np.save(path, MATRIX.astype(np.float16))),
+        ("x.npz", lambda path: np.savez(path, **SINGLE)),
+        ("x.h5", lambda path: to_hdf5(path, SINGLE)),
+        ("x.h5", lambda path: h5_matrix(path, x=MATRIX.astype(">f4"))),
+        ("x.parquet", lambda path: pd.DataFrame(SINGLE).to_parquet(path)),
+        ("x.root", lambda path: to_tree(path, SINGLE)),
+    ],
+)
+def test_single_precision_stays(make, name, write):
+    table = read(make(name, write))
+    assert table.points.dtype == np.dtype("=f4")
+    np.testing.assert_allclose(table.points[:, 0], PT, rtol=1e-3)
+
+
+@pytest.mark.parametrize("other", [np.arange(N), np.arange(N) > 3, ETA, ETA.astype(np.longdouble)])
+def test_other_numbers_become_double_precision(make, other):
+    path = make("x.npz", lambda path: np.savez(path, a=PT.astype(np.float32), b=other))
+    table = read(path)
+    assert table.points.dtype == np.float64
+    np.testing.assert_array_equal(table.points[:, 1], other)
+
+
+def test_a_table_goes_where_arrays_go(make):
+    reference = read(make("reference.csv", NAMED["events.csv"]), columns=["pt", "eta"])
+    data = read(make("data.parquet", NAMED["events.parquet"]), columns=["eta", "pt"])
+    assert sparker.as_points("reference", reference) is not None
+    np.testing.assert_array_equal(np.asarray(reference), reference.points)
+    assert np.asarray(reference, np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match=r"data has the columns \['eta', 'pt'\], reference has"):
+        sparker.test(reference, data)
+
+
+def test_the_points_are_ones_own(make):
+    path = make("x.npy", lambda path: np.save(path, MATRIX))
+    table = read(path)
+    table.points[0] = 0  # no view of a file that may be gone tomorrow
+    np.testing.assert_array_equal(read(path).points, MATRIX)
+
+
+def test_what_stands_beside_a_matrix_can_be_extra(make):
+    for path in (
+        make("x.npz", lambda path: np.savez(path, X=MATRIX, w=WEIGHT, short=PT[:3])),
+        make("x.h5", lambda path: h5_matrix(path, X=MATRIX, w=WEIGHT, short=PT[:3])),
+    ):
+        assert read(path, ignore=["w", 0]).points.shape == (N, 2)
+        table = read(path, extra=["w", "0"])
+        np.testing.assert_array_equal(table.points, MATRIX[:, 1:])
+        np.testing.assert_array_equal(table.extra["w"], WEIGHT)
+        refuse(path, "has no column 'short'; it has 0, 1, 2, w", extra=["short"])
+        refuse(path, "has no column 'w'", columns=["w"])
+
+
+def test_times_are_extra_but_no_feature(make):
+    times = pd.date_range("2026-01-01", periods=N).astype("datetime64[ns]")
+    table = pd.DataFrame({"x": PT, "when": times})
+    path = make("x.parquet", table.to_parquet)
+    assert read(path, extra=["when"]).extra["when"].tolist() == times.to_numpy().tolist()
+    refuse(path, "has '2026-01-01T.*' in row 0, column 'when', which is not a number")
+
+
+def test_the_index_of_pandas_is_no_column(make):
+    path = make("x.parquet", frame()[["pt", "eta"]].iloc[[3, 1, 7]].to_parquet)
+    assert "__index_level_0__" in pyarrow.parquet.read_schema(path).names
+    assert read(path).columns == ("pt", "eta")
+
+
+def test_parquet_of_many_kinds(make):
+    columns = {
+        "x": pyarrow.array([1, None, 3], pyarrow.int64()),
+        "decimal": pyarrow.array([1, 2, 3], pyarrow.decimal128(5, 2)),
+        "flag": pyarrow.array([True, None, False]),
+        "word": pyarrow.array(["a", "b", "a"]).dictionary_encode(),
+        "half": pyarrow.array(np.array([1, 2, 3], np.float16)),
+    }
+    path = make("x.parquet", lambda path: pyarrow.parquet.write_table(pyarrow.table(columns), path))
+    table = read(path, columns=["decimal", "half"], extra=["x", "flag", "word"])
+    np.testing.assert_array_equal(table.points, [[1, 1], [2, 2], [3, 3]])
+    np.testing.assert_array_equal(table.extra["x"], [1, np.nan, 3])
+    np.testing.assert_array_equal(table.extra["flag"], [1, np.nan, 0])
+    assert table.extra["word"].tolist() == ["a", "b", "a"]
+    refuse(path, "has no value in row 1, column 'x'", columns=["x"])
+    refuse(path, "has no value in row 1, column 'flag'", columns=["flag"])
+    refuse(path, "has 'a' in row 0, column 'word', which is not a number", columns=["word"])
+
+
+# --- Text -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n3,4\n",
+        "a,b\n1,2\n3,4",
+        "a,b\r\n1,2\r\n3,4\r\n",
+        "a,b\r1,2\r3,4\r",
+        "\n\na,b\n1,2\n\n3,4\n\n  \n",
+        "\ufeffa,b\n1,2\n3,4\n",
+        "a;b\n1;2\n3;4\n",
+        "a\tb\n1\t2\n3\t4\n",
+        "a, b\n 1 , 2\n3, 4\n",
+        '"a","b"\n"1","2"\n3,"4"\n',
+        'a, "b"\n1, "2"\n3, "4"\n',
+        "# a,b\n1,2\n3,4\n",
+        "a,b\n1e0,2.\n+3,.4e1\n",
+    ],
+)
+@pytest.mark.parametrize("rows_at_a_time", [1, 8192])
+def test_text_is_read_however_it_is_written(make, monkeypatch, text, rows_at_a_time):
+    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    table = read(make("x.csv", text))
+    assert table.columns == ("a", "b")
+    assert table.points.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "n_rows"),
+    [
+        ("1,2\n3,4\n", (), 2),
+        ("0,1\n0.5,1.5\n", ("0", "1"), 1),  # names that pandas gives
+        ("0,1\n1,0\n", (), 2),
+        ("0,1,weight\n0.5,1.5,1\n", ("0", "1", "weight"), 1),
+        ("x\n1\n2\n", ("x",), 2),
+        ("1\n2\n", (), 2),
+        ("a b,x/y\n1,2\n", ("a b", "x/y"), 1),
+        ('"a;b;c",d\n1,2\n', ("a;b;c", "d"), 1),
+    ],
+)
+def test_the_first_line_is_names_or_numbers(make, text, names, n_rows):
+    table = read(make("x.csv", text))
+    assert table.columns == names
+    assert len(table.points) == n_rows
+
+
+def test_quoted_cells_go_on_over_lines_and_blocks(make, monkeypatch):
+    monkeypatch.setattr(io, "BLOCK_ROWS", 2)
+    text = 'x,"a, ""b""\nname"\n1,plain\n2,"goes\non\nand on"\n3,"a,b;c"\n4,""\n'
+    table = read(make("x.csv", text), extra=['a, "b"\nname'])
+    assert table.points.tolist() == [[1], [2], [3], [4]]
+    assert table.extra['a, "b"\nname'].tolist() == ["plain", "goes\non\nand on", "a,b;c", ""]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", "2"], np.array([1, 2])),
+        (["1", "2.5"], np.array([1, 2.5])),
+        (["1", ""], np.array([1, np.nan])),
+        (["1", "NA"], np.array([1, np.nan])),
+        (["7", "x"], np.array(["7", "x"], object)),
+        (["1_0", "2"], np.array(["1_0", "2"], object)),
+        (["123456789012345678901", "1"], np.array(["123456789012345678901", "1"], object)),
+        (["9007199254740993", ""], np.array(["9007199254740993", ""], object)),
+    ],
+)
+def test_extra_columns_of_text_have_the_kind_of_all_their_cells(make, monkeypatch, cells, expected):
+    monkeypatch.setattr(io, "BLOCK_ROWS", 1)
+    text = "x,e\n" + "".join(f"0,{cell}\n" for cell in cells)
+    found = read(make("x.csv", text), extra=["e"]).extra["e"]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", "2"], np.array([1, 2])),
+        (["1", "null"], np.array([1, np.nan])),
+        (["true", "false"], np.array([1.0, 0.0])),
+        (['"a"', "null"], np.array(["a", ""], object)),
+        (['"1"', "2"], np.array(["1", "2"], object)),
+        (["1e3", "NaN"], np.array([1e3, np.nan])),
+    ],
+)
+def test_extra_columns_of_json_have_the_kind_of_all_their_cells(make, cells, expected):
+    text = "".join(f'{{"x": 0, "e": {cell}}}\n' for cell in cells)
+    found = read(make("x.jsonl", text), extra=["e"]).extra["e"]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_json_lines_may_leave_out_or_reorder_names(make):
+    text = '{"x": 1, "y": 2, "z": 3}\n\n{"y": 5, "x": 4}\n'
+    table = read(make("x.jsonl", text), extra=["z"])
+    assert table.points.tolist() == [[1, 2], [4, 5]]
+    np.testing.assert_array_equal(table.extra["z"], [3, np.nan])
+
+
+def test_a_large_csv_comes_in_whole(make):
+    big = RNG.normal(size=(30_000, 5))
+    path = make("big.csv", pd.DataFrame(big, columns=list("abcde")).to_csv)
+    table = read(path, ignore=[""])
+    np.testing.assert_array_equal(table.points, big)
+    with path.open("a") as file:
+        file.write("30000,1,2,3,4,?\n")
+    refuse(path, r"has '\?' in line 30002, column 'e'", ignore=[""])
+
+
+def test_a_wide_table_comes_in_whole(make):
+    wide = RNG.normal(size=(30, 3000))
+    names = [f"gene {i}" for i in range(3000)]
+    for name, write in {
+        "x.csv": lambda path: pd.DataFrame(wide, columns=names).to_csv(path, index=False),
+        "x.npy": lambda path: np.save(path, wide),
+        "x.npz": lambda path: np.savez(path, pd.DataFrame(wide, columns=names).to_records(False)),
+        "y.npz": lambda path: np.savez(path, wide),
+        "y.npy": lambda path: np.save(path, pd.DataFrame(wide, columns=names).to_records(False)),
+    }.items():
+        path = make(name, write)
+        np.testing.assert_array_equal(read(path).points, wide)
+        refuse(path, "has no column 'x'; (it has .*3000 in all|its columns.* 2999)", columns=["x"])
+
+
+# --- What is asked of the cells -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n3,high\n", "has 'high' in line 3, column 'b', .*; encode .* --ignore b$"),
+        ("1,2\n\n3,x\n", "has 'x' in line 3, column 1, which is not a number; .* --ignore 1$"),
+        ("a,b\n1,2\n3,1_0\n", "has '1_0' in line 3, column 'b', which is not a number"),
+        ("a;b\n1;2\n3;1,5\n", "has '1,5' in line 3, column 'b', .* decimals with a point"),
+        ("a,b\n1,2\n,4\n", "has no value in line 3, column 'a'; drop or fill in .* --ignore a$"),
+        ("a,b\n1,2\n3,nan\n", "has no value in line 3, column 'b'"),
+        ("a,b\n1,2\n\n3,nan\n", "has no value in line 4, column 'b'"),
+        ("a,b\n1,2\n3,N/A\n", "has no value in line 3, column 'b'"),
+        ("a,b\n1,2\n3,inf\n", "has an infinite value in line 3, column 'b'"),
+        ("a,b\n1,2\n3,1e999\n", "has an infinite value in line 3, column 'b'"),
+        (",2\n1,2\n", "has no value in line 1, column 0"),
+        ('a,b\n1,2\n"\n\n",4\n', r"has no value in line 5, column 'a'"),
+        ("a,b\n1,2\n3\n", "has 1 cells in line 3, but 2 in the first; give every line the same"),
+        ("a,b\n1,2\n3,4,5\n", "has 3 cells in line 3, but 2 in the first"),
+        ("a,b\n1,2,3\n3,4,5\n", "has 3 cells in line 2, but 2 in the first"),
+        ("a,b\n1,2\n1,2,\n", "has 3 cells in line 3, but 2 in the first"),
+        ("1,2\n1,2\n1,2,3\n", "has 3 cells in line 3, but 2 in the first"),
+        ('a,b\n1,2\n3,"4\n', "cannot be split into cells in line 3: unexpected end .*quotes"),
+        ('a,b\n1,2\n3,"4"5\n', "cannot be split into cells in line 3: .*quotes"),
+        ("a,b\n", "has no rows; a test needs some"),
+        ("a,b", "has no rows"),
+        ("\n \n\n", "is blank; a test needs some rows"),
+        ("", "is empty"),
+        ("a,b,a\n1,2,3\n", "has 2 columns named 'a'; give each its own name"),
+        (",a\n0,1\n1,2\n", "has no name for its column number 0; .* --ignore '' .*index=False"),
+        ("1.5,a\n2.5,b\n", "has both names and numbers in its first line; put a line above"),
+        ("x" * 200_000 + "\n1\n", "field larger than field limit"),
+    ],
+)
+def test_what_is_wrong_in_a_text_is_said_with_its_line(make, text, message):
+    refuse(make("x.csv", text), message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1}\n\n{"a": "2"}\n', "has '2' in line 3, column 'a', which is not a number"),
+        ('{"a": 1}\n{"a": [2]}\n', r"has \[2\] in line 2, column 'a', which is not a number"),
+        ('{"a": 1}\n{"a": null}\n', "has no value in line 2, column 'a'"),
+        ('{"a": 1}\n{}\n', "has no value in line 2, column 'a'"),
+        ('{"a": 1}\n{"a": NaN}\n', "has no value in line 2, column 'a'"),
+        ('{"a": 1}\n{"a": -Infinity}\n', "has an infinite value in line 2, column 'a'"),
+        (f'{{"a": 1}}\n{{"a": 1{"0" * 400}}}\n', "has 1000.* in line 2, column 'a', which is not"),
+        (f'{{"a": 1}}\n{{"a": 1{"0" * 5000}}}\n', "has no JSON in line 2"),
+        ('{"a": 1}\n{"a": 1, "b": 2}\n', "has 'b' in line 2, but not in the first"),
+        ('{"a": [1, 2], "b": 1}\n', "has lists or objects .* in a; make columns of them"),
+        ('{"a": 1}\n{"a": 2', r"has no JSON in line 2 \(.*\); put one object or one list"),
+        ('{"a": 1}\n[1]\n', "has a list in line 2, unlike the first line; put the same"),
+        ("[1, 2]\n[1]\n", "has 1 values in line 2, but 2 in the first"),
+        ("1\n2\n", "has neither an object nor a list in line 1"),
+        ("[" * 100_000, "has no JSON in line 1"),
+        ("{}\n{}\n", "has no column left"),
+        ("\n", "is blank"),
+    ],
+)
+def test_what_is_wrong_in_json_lines_is_said_with_its_line(make, text, message):
+    refuse(make("x.jsonl", text), message)
+
+
+@pytest.mark.parametrize("rows_at_a_time", [4, 8192])
+@pytest.mark.parametrize("name", [name for name in NAMED if name != "tree.root"])
+def test_text_among_the_features_is_refused(make, monkeypatch, name, rows_at_a_time):
+    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    path = make(name, NAMED[name])
+    is_csv = ".csv" in name.lower() or ".tsv" in name
+    place = "line 2" if is_csv else "line 1" if "json" in name else "row 0"
+    refuse(path, f"has b?'kind 0' in {place}, column 'label', which is not a number; .*label$")
+
+
+SPOILED = {"a": np.where(np.arange(N) == 13, np.nan, PT), "b": ETA}
+INFINITE = {"a": PT, "b": np.where(np.arange(N) == 13, -np.inf, ETA)}
+
+
+@pytest.mark.parametrize("rows_at_a_time", [4, 8192])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("x.npz", lambda path, columns: np.savez(path, **columns)),
+        ("x.npy", lambda path, columns: np.save(path, compound(columns))),
+        ("x.h5", to_hdf5),
+        ("x.parquet", lambda path, columns: pd.DataFrame(columns).to_parquet(path)),
+        ("x.root", to_tree),
+        ("y.root", to_ntuple),
+    ],
+)
+def test_missing_and_infinite_values_are_refused(make, monkeypatch, name, write, rows_at_a_time):
+    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    path = make(name, lambda path: write(path, SPOILED))
+    refuse(path, "has no value in row 13, column 'a'; drop or fill in such rows, or .* --ignore a$")
+    np.testing.assert_array_equal(read(path, extra=["a"]).extra["a"], SPOILED["a"])
+    path = make(f"i{name}", lambda path: write(path, INFINITE))
+    refuse(path, "has an infinite value in row 13, column 'b'")
+
+
+def test_contradictions_are_refused(make):
+    path = make("x.csv", "a,b\n1,2\n")
+    refuse(path, "with column 'a' and without it", columns=["a"], ignore=["a"])
+    refuse(path, "one column named twice", columns=["a", "a"])
+    refuse(path, "has no column left to test; it has a, b", ignore=["a", "b"])
+    refuse(path, "has no column left to test", columns=[])
+    refuse(path, "holds a single table; leave out the key 'x'", key="x")
+
+
+# --- Which table of a file ------------------------------------------------------------------------
+
+
+def test_hdf5_tables_are_told_apart_by_their_key(make, tmp_path):
+    def write(path):
+        with h5py.File(path, "w") as file:
+            file["a/X"] = MATRIX
+            file["a/w"] = WEIGHT
+            file["b/c/x"] = PT
+            file["b/c/y"] = ETA
+            file["d/image"] = np.zeros((3, 4, 5))
+            file["d/scalar"] = 1.0
+            file["short/x"], file["short/y"] = PT, ETA[:3]
+
+    path = make("x.h5", write)
+    listed = r"a/X \(20, 3\), b/c, short/x \(20,\), short/y \(3,\)"
+    refuse(path, f"holds several tables; name one of them as the key: {listed}$")
+    for key in ("a/X", "/a/X", "a", "a/"):
+        np.testing.assert_array_equal(read(path, key=key, extra=["w"]).points, MATRIX)
+    for name in (f"{path}:b/c", f"{path}:/b", f"{path}:b/c/"):
+        assert read(name).columns == ("x", "y")
+    assert read(path, key="short/y").points.tolist() == ETA[:3, None].tolist()
+    refuse(f"{path}:nothing", f"holds no 'nothing'; it holds {listed}")
+    refuse(f"{path}:short", "holds several tables; .*: short/x .*, short/y")
+    refuse(f"{path}:d/image", r"has d/image of shape \(3, 4, 5\); bring it to rows and columns")
+    with pytest.raises(FileError, match="name two tables; leave one of them out"):
+        read(f"{path}:a", key="b")
+    assert not (tmp_path / "x.h5:a").exists()
+
+
+def test_npz_tables_are_told_apart_by_their_key(make):
+    path = make("x.npz", lambda path: np.savez(path, train=MATRIX, test=MATRIX[:5], w=WEIGHT))
+    refuse(path, r"holds several tables; .* key: train \(20, 3\), test \(5, 3\)$")
+    assert len(read(path, key="test").points) == 5
+    assert len(read(f"{path}:train", extra=["w"]).extra["w"]) == N
+    path = make("y.npz", lambda path: np.savez(path, x=PT, y=ETA[:5]))
+    refuse(path, r"holds several tables; .* key: x \(20,\), y \(5,\)$")
+    path = make("z.npz", lambda path: np.savez(path, x=np.zeros((2, 2, 2)), y=1))
+    refuse(path, r"holds no table of rows and columns; it holds x \(2, 2, 2\), y \(\)$")
+    path = make("0.npz", lambda path: zipfile.ZipFile(path, "w").close())
+    refuse(path, "holds no table of rows and columns; it holds nothing")
+
+
+def test_trees_are_told_apart_by_their_key(make):
+    def write(path):
+        with uproot.recreate(path) as file:
+            file.mktree("a/signal", {"x": "f8"}).extend({"x": PT})
+            file.mktree("background", {"x": "f8"}).extend({"x": ETA})
+            file.mkrntuple("new", {"x": WEIGHT})
+            file["histogram"] = np.histogram(PT)
+
+    path = make("x.root", write)
+    refuse(path, "holds several trees; name one of them as the key: a/signal, background, new$")
+    np.testing.assert_array_equal(read(f"{path}:a/signal").points[:, 0], PT)
+    np.testing.assert_array_equal(read(path, key="background;1").points[:, 0], ETA)
+    np.testing.assert_array_equal(read(path, key="new").points[:, 0], WEIGHT)
+    refuse(f"{path}:histogram", "holds no tree 'histogram'; it holds a/signal, background, new")
+
+    def write_histogram(path):
+        with uproot.recreate(path) as file:
+            file["histogram"] = np.histogram(PT)
+
+    refuse(make("h.root", write_histogram), "holds no tree")
+
+
+def test_a_file_whose_own_name_has_a_colon_is_found(make):
+    path = make("x.npz:y.npy", lambda path: np.save(path, MATRIX))
+    np.testing.assert_array_equal(read(path).points, MATRIX)
+
+
+def test_jagged_branches_are_refused_with_advice(make):
+    columns = {"n": np.arange(3), "jets": awkward.Array([[1.0], [], [2.0, 3.0]])}
+
+    def write_tree(path):
+        with uproot.recreate(path) as file:
+            kinds = {"n": "i8", "jets": columns["jets"].type, "p": ("f8", (3,))}
+            file.mktree("t", kinds).extend(columns | {"p": np.zeros((3, 3))})
+
+    def write_ntuple(path):
+        with uproot.recreate(path) as file:
+            file.mkrntuple("t", columns | {"p": np.zeros((3, 3))})
+
+    for path in (make("t.root", write_tree), make("n.root", write_ntuple)):
+        refuse(path, "has lists or objects instead of one number a row in jets, p; make columns of")
+        refuse(path, "instead of one number a row in jets; ", columns=["n"], extra=["jets"])
+        assert read(path, ignore=["jets", "p", "njets"][: 2 + (path.name == "t.root")]).columns == (
+            "n",
+        )
+        assert read(path, columns=["n"]).points.tolist() == [[0], [1], [2]]
+
+
+def test_of_split_branches_only_the_ends_are_columns(make, monkeypatch):
+    path = make("x.root", to_tree)
+    with uproot.open(path) as file:
+        tree = type(file["events"])
+    kinds = {"pt": "double", "jet": "Jet", "jet/mass": "double", "jets": "vector<Jet>"}
+    monkeypatch.setattr(tree, "typenames", lambda self: kinds)
+    refuse(path, "it has pt, jet/mass, jets$", columns=["none"])
+
+
+def test_lists_in_other_formats_are_refused_with_advice(make):
+    lists = pyarrow.table({"x": [1.0, 2.0], "v": [[1.0], [2.0, 3.0]], "s": [{"a": 1}, {"a": 2}]})
+    parquet = make("x.parquet", lambda path: pyarrow.parquet.write_table(lists, path))
+    npy = make("x.npy", lambda path: np.save(path, np.zeros(3, [("x", "f8"), ("v", "f8", 2)])))
+
+    def write(path):
+        with h5py.File(path, "w") as file:
+            file["x"] = np.arange(2.0)
+            file.create_dataset("v", (2,), h5py.vlen_dtype(np.float64))
+
+    for path, names in ((parquet, "v, s"), (npy, "v"), (make("x.h5", write), "v")):
+        refuse(path, f"has lists or objects instead of one number a row in {names}; make columns")
+        assert read(path, columns=["x"]).columns == ("x",)
+
+
+# --- Files that are not what they should be -------------------------------------------------------
+
+
+def test_no_file_no_format_no_permission(make, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv; check its name"):
+        read(tmp_path / "none.csv")
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.h5; check"):
+        read(tmp_path / "none.h5:group")
+    refuse(tmp_path, "is a folder; name a file in it")
+    refuse(make("x.txt", "1,2\n"), r"suffixes that can be read: \.npy, \.npz, \.csv, .*\.root$")
+    refuse(make("x", "1,2\n"), "none of the suffixes")
+    refuse(make("x.npy.gz", "1,2\n"), "none of the suffixes")
+    path = make("x.csv", "a\n1\n")
+
+    def forbidden(*arguments, **settings):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", forbidden)
+    refuse(path, "cannot be read: Permission denied$")
+
+
+CONTENTS = {
+    "picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+    "bytes": bytes(range(255, 0, -1)) * 10,
+    "zeros": bytes(1000),
+    "text": b"a,b\n1,2\n3,4\n",
+    "page": b"<!DOCTYPE html>\n<html></html>\n",
+}
+SUFFIXES = [".npy", ".npz", ".csv", ".csv.gz", ".tsv", ".jsonl", ".parquet", ".h5", ".root"]
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_something_else_under_the_name_of_a_table(make, content, suffix):
+    if content != "text" or suffix not in (".csv", ".tsv"):
+        refuse(make(f"x{suffix}", CONTENTS[content]))
+    refuse(make(f"empty{suffix}", b""), "is empty; a test needs some rows")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".jsonl", ".parquet", ".h5", ".root"])
+@pytest.mark.parametrize(
+    ("original", "name"),
+    [
+        ("events.csv.gz", "something compressed with gzip"),
+        ("events.npy", "a NumPy array"),
+        ("events.npz", "a zip archive"),
+        ("events.parquet", "Parquet"),
+        ("events.h5", "HDF5"),
+        ("tree.root", "ROOT"),
+    ],
+)
+def test_a_table_under_the_suffix_of_another(make, original, name, suffix):
+    if original.endswith(suffix):
+        return
+    content = make(original, NAMED[original]).read_bytes()
+    refuse(make(f"x{suffix}", content), f"looks like {name}, whatever its name says; give it the")
+
+
+def test_text_that_is_not_utf8(make):
+    refuse(make("x.csv", "a,é\n1,2\n".encode("latin-1")), "is not UTF-8 text near line 1; save it")
+    text = "a,b\n" + "1,2\n" * 10_000 + "é"
+    refuse(make("x.csv", text.encode("latin-1")), r"is not UTF-8 text near line \d{4,5}; save it")
+    refuse(make("x.csv", "a,b\n1,2\n".encode("utf-16")), "is not UTF-8 text near line 1")
+
+
+def test_a_line_without_end(make, monkeypatch):
+    monkeypatch.setattr(io, "LONGEST_LINE", 1000)
+    refuse(make("x.csv", "1" * 5000), "has a line 1 without end")
+    refuse(make("x.jsonl", "[1]\n[" + "1," * 5000), "has a line 2 without end")
+
+
+DAMAGEABLE = ["events.csv.gz", "events.npy", "events.npz", "fields.npz", "events.parquet"]
+DAMAGEABLE += ["events.h5", "fields.hdf5", "tree.root", "ntuple.root"]
+NOT_FOR_FUZZING = {"events.h5", "fields.hdf5", "ntuple.root"}
+
+
+@pytest.mark.parametrize("name", DAMAGEABLE)
+def test_a_file_cut_short_is_refused_wherever_it_is_cut(make, name):
+    whole = make(name, NAMED[name]).read_bytes()
+    for length in np.linspace(1, len(whole) - 1, 25).astype(int):
+        path = make(name, whole[:length])
+        refuse(path, columns=["pt", "eta", "weight"])
+
+
+# Damaged within, HDF5 files can crash their library, and RNTuples keep it busy for ever.
+@pytest.mark.parametrize("name", [name for name in DAMAGEABLE if name not in NOT_FOR_FUZZING])
+def test_a_file_with_wrong_bytes_gives_a_table_or_a_reason(make, name):
+    rng = np.random.default_rng(1)
+    whole = np.frombuffer(make(name, NAMED[name]).read_bytes(), np.uint8)
+    reasons = []
+    for _ in range(25):
+        damaged = whole.copy()
+        damaged[rng.integers(len(whole), size=5)] = rng.integers(256, size=5)
+        path = make(name, damaged.tobytes())
+        try:
+            assert read(path, columns=["pt", "eta"]).points.shape == (N, 2)
+        except FileError as error:
+            reasons.append(str(error))
+    assert reasons
+    assert all(str(path) in reason and "cannot be read" not in reason for reason in reasons)
+
+
+class Trap:
+    """Leaves a mark when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = str(mark)
+
+    def __reduce__(self):
+        return Path.touch, (Path(self.mark),)
+
+
+def test_nothing_is_ever_unpickled(make, tmp_path):
+    mark = tmp_path / "mark"
+    array = np.array([Trap(mark)], object)
+    with pytest.raises(FileError):
+        read(make("raw.npy", pickle.dumps(Trap(mark))))
+    refuse(make("x.npy", lambda path: np.save(path, array)), "holds pickled Python objects, .* run")
+    refuse(make("x.npz", lambda path: np.savez(path, x=array)), "holds pickled Python objects")
+    refuse(make("y.npz", lambda path: np.savez(path, x=array[:, None])), "holds pickled Python")
+    path = make("z.npz", lambda path: np.savez(path, x=array, y=np.ones(1)))
+    refuse(path, "has lists or objects instead of one number a row in x;")
+    assert read(path, columns=["y"]).points.tolist() == [[1]]
+    refuse(path, "holds pickled Python objects", key="x")
+    fields = np.empty(1, [("x", object), ("y", "f8")])
+    fields["x"] = Trap(mark)
+    refuse(make("w.npz", lambda path: np.savez(path, t=fields)), "holds pickled Python objects")
+    assert not mark.exists()
+    pickle.loads(pickle.dumps(Trap(mark)))
+    assert mark.exists()  # the trap works
+
+
+def npy_header(shape, kind="<f8"):
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+
+
+@pytest.mark.parametrize("shape", [(10**12, 10), (2**62, 2**62), (2**40, 2**24), (-5, 2), (5, -2)])
+def test_a_huge_claim_is_no_reason_to_wait(make, shape):
+    refuse(make("x.npy", npy_header(shape) + bytes(80)))
+
+    def write(path, compression):
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            archive.writestr("X.npy", npy_header(shape) + bytes(80))
+
+    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        refuse(make("x.npz", lambda path, how=compression: write(path, how)), "not of the size it")
+
+
+def test_a_huge_table_of_nothing_is_refused(make):
+    def write(path):
+        with h5py.File(path, "w") as file:
+            file.create_dataset("X", (10**12, 10), np.float64, chunks=(1000, 10))
+
+    path = make("x.h5", write)
+    assert path.stat().st_size < 10_000
+    refuse(
+        path, r"needs 7\.\d+e\+04 GiB for 1000000000000 rows and 10 columns, .* free; take fewer"
+    )
+
+
+def test_no_rows_and_no_columns(make):
+    refuse(make("x.npy", lambda path: np.save(path, np.zeros((0, 3)))), "has no rows")
+    refuse(make("x.npy", lambda path: np.save(path, np.zeros((3, 0)))), "has no column left")
+    refuse(make("x.npy", lambda path: np.save(path, np.zeros((2, 3, 4)))), r"has shape \(2, 3, 4\)")
+    refuse(make("x.npy", lambda path: np.save(path, np.float64(3))), r"has shape \(\)")
+    refuse(make("x.npy", lambda path: np.save(path, MATRIX + 1j)), "which is not a number")
+    refuse(make("x.parquet", frame()[:0].to_parquet), "has no rows")
+    refuse(make("x.h5", lambda path: h5_matrix(path, X=MATRIX[:0])), "has no rows")
+    refuse(make("x.h5", lambda path: h5py.File(path, "w").close()), "holds no table .* nothing")
+
+
+def test_columns_that_end_early_are_damage(make, monkeypatch):
+    path = make("x.root", to_tree)
+    with uproot.open(path) as file:
+        branch = type(file["events"]["pt"])
+    whole = branch.array
+    monkeypatch.setattr(
+        branch,
+        "array",
+        lambda self, **how: whole(self, **how)[: 5 if self.name == "eta" else None],
+    )
+    refuse(path, "is damaged: its columns end after 5 to 20 rows")
+
+
+def test_tables_of_pandas_in_hdf5_are_refused_with_advice(make):
+    def write(path):
+        with h5py.File(path, "w") as file:
+            file["frame/block0_values"] = MATRIX
+            file["frame"].attrs["pandas_type"] = "frame"
+
+    refuse(make("x.h5", write), "has 'frame' in the layout of pandas' to_hdf, .* to_parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [
+        ("events.parquet", "pyarrow.parquet", "files"),
+        ("events.h5", "h5py", "files"),
+        ("tree.root", "uproot", "root"),
+    ],
+)
+def test_a_missing_reader_is_named_with_its_command(make, monkeypatch, name, module, extra):
+    path = make(name, NAMED[name])
+    monkeypatch.setitem(sys.modules, module, None)
+    package = module.split(".")[0]
+    message = rf'needs {package}, which is not installed; pip install "sparker\[{extra}\]"$'
+    with pytest.raises(ImportError, match=message):
+        read(path)
+
+
+def test_text_and_numpy_files_need_nothing_more(make):
+    paths = [make(name, NAMED[name]) for name in ("events.csv", "events.jsonl", "events.npz")]
+    code = f"""
+import sys
+from sparker.io import read
+for path in {list(map(str, paths))}:
+    read(path, ignore=["label"])
+heavy = sys.modules.keys() & {{"pandas", "pyarrow", "h5py", "uproot", "awkward"}}
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# --- In brief -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows_at_a_time", [3, 8192])
+@pytest.mark.parametrize("name", NAMED)
+def test_every_format_is_described(make, monkeypatch, name, rows_at_a_time):
+    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    info = describe(make(name, NAMED[name]))
+    assert info.rows == N
+    assert info.format.lower()[:2] in name.lower() + " numpy json hdf5"
+    columns = {column.name: column for column in info.columns}
+    assert columns["pt"] == ("pt", "number", PT.min(), PT.max(), None, 0)
+    if name != "tree.root":
+        assert columns["label"][1:4] == ("text", None, None)
+        assert columns["label"].example == "kind 0"
+
+
+def test_a_description_tells_what_is_missing(make, monkeypatch):
+    monkeypatch.setattr(io, "BLOCK_ROWS", 2)
+    text = "a,b,c,d\n1,,x,\n2,5,NA,\n-3,nan,,\n4,1,y,\n5,2,3,\n6,?,4,\n"
+    info = describe(make("x.csv", text))
+    assert info.format == "CSV"
+    assert info.rows == 6
+    assert info.columns == (
+        ("a", "number", -3, 6, None, 0),
+        ("b", "text", None, None, "?", 2),
+        ("c", "text", None, None, "x", 2),
+        ("d", "number", None, None, None, 6),
+    )
+
+    text = '{"x": NaN, "y": "a"}\n{"x": 1, "y": NaN}\n{"x": null, "y": null}\n'
+    info = describe(make("x.jsonl", text))
+    assert info.columns == (
+        ("x", "number", 1, 1, None, 2),
+        ("y", "text", None, None, "a", 2),
+    )
+
+
+def test_a_description_lists_what_it_does_not_look_into(make):
+    table = pyarrow.table({"v": [[1.0], [2.0, 3.0]], "x": [1.0, None]})
+    info = describe(make("x.parquet", lambda path: pyarrow.parquet.write_table(table, path)))
+    assert info.rows == 2
+    assert info.columns == (
+        ("v", "list", None, None, None, 0),
+        ("x", "number", 1, 1, None, 1),
+    )
+    info = describe(make("x.npz", lambda path: np.savez(path, X=MATRIX, w=WEIGHT)))
+    assert [column.name for column in info.columns] == ["0", "1", "2", "w"]
