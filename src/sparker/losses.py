@@ -126,8 +126,12 @@ SCORE_BINS = 20
 def score_counts(f: Array, sample: TwoSample) -> Array:  # (N,) -> (SCORE_BINS,)
     """How many data events have an anomaly score ``c = Sigmoid(f)`` in each of equal bins."""
     bins = jnp.clip((jax.nn.sigmoid(f) * SCORE_BINS).astype(jnp.int32), 0, SCORE_BINS - 1)
-    # A sum for each bin: unlike scattered additions, the same to the bit on every device.
-    return jnp.sum(jnp.where(bins == jnp.arange(SCORE_BINS)[:, None], sample.data_weight, 0), -1)
+
+    # Bin after bin: scattered additions differ in the last bits, and all at once take memory.
+    def one(i: Array) -> Array:
+        return jnp.sum(jnp.where(bins == i, sample.data_weight, 0))
+
+    return jax.lax.map(one, jnp.arange(SCORE_BINS))
 
 
 def deficit(f: Array, sample: TwoSample) -> Array:  # (N,) -> ()
