@@ -76,7 +76,7 @@ class PowerStudy:
                         "confidence": CONFIDENCE,
                     },
                     "n_tests": len(point.p_values),
-                    "median_significance": float(point.median_significance),
+                    "median_significance": point.median_significance.plain,
                     "median_significance_is_lower_bound": point.median_significance.at_least,
                     "p_values": point.p_values.tolist(),
                 }

@@ -76,6 +76,11 @@ class Significance(float):
         self.at_least = at_least
         return self
 
+    @property
+    def plain(self) -> float | None:
+        """The number as JSON knows it: none where p = 1, whose Z is minus infinity."""
+        return float(self) if np.isfinite(self) else None
+
     def __format__(self, spec: str) -> str:
         return ">= " * self.at_least + float(self).__format__(spec or ".2f")
 

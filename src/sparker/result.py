@@ -171,7 +171,7 @@ class TestResult:
         found: dict[str, Any] = {
             "p_value": self.p_value,
             "p_interval": {"low": low, "high": high, "confidence": CONFIDENCE},
-            "significance": z if np.isfinite(z := float(self.significance)) else None,
+            "significance": self.significance.plain,
             "significance_is_lower_bound": self.significance.at_least,
             "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
             "widths": [

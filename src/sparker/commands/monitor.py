@@ -121,19 +121,18 @@ def watch(
     known = Monitor.load(monitor)
     files = list(_files(batches)) if not follow else _follow(batches, poll)
     alarmed = failed = False
-    tables: dict[str, Any] = {}
 
     def one(file: str) -> dict[str, Any]:
         nonlocal alarmed
-        tables[file] = io.read(file, columns=known.columns or None, key=key)
+        batch = io.read(file, columns=known.columns or None, key=key)
         # Each file is one look of the planned ones, whatever became of those before.
-        look = next(known.watch([tables.pop(file)], alpha=alpha, looks=looks))
+        look = next(known.watch([batch], alpha=alpha, looks=looks))
         alarmed = alarmed or look.alarm
         result = look.result
         return {
             "p_value": result.p_value,
             "corrected_p_value": look.corrected_p_value,
-            "significance": float(result.significance),
+            "significance": result.significance.plain,
             "significance_is_lower_bound": result.significance.at_least,
             "alarm": look.alarm,
             "rows": len(result.data_plane),
