@@ -12,7 +12,7 @@ from record import save
 import sparker
 
 N_TOYS = 100
-ROUNDS = 3
+ROUNDS = 1
 
 
 def main():
