@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from sparker.commands import look, monitor, test
-from sparker.commands.common import A_SEED, FILE, BadInput
-from sparker.commands.test import check_outputs
+from sparker.commands.common import A_SEED, FILE, BadInput, check_outputs
 
 INTERNAL_ERROR = 3
 INTERRUPTED = 130

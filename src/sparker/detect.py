@@ -256,6 +256,7 @@ def interpret(
 ) -> dict[str, Any]:
     """What the observed row of the table says beside its toys: most of a ``TestResult``."""
     transform = ready.transform
+    data, reference = transform(observed.data), transform(observed.reference)
     t, excess, deficit, score_counts, _ = table.first(n_made)
     calibrate.check_finite(t[0])
     best = clearest(t, ranked.p_by_column)
@@ -264,8 +265,7 @@ def interpret(
     if table.models is not None and isinstance(statistic, KernelStatistic):
         model = Ensemble(*(array[best] for array in table.models))
         data_components, reference_components = (
-            components(model, transform(rows), statistic.config.competition)
-            for rows in (observed.data, observed.reference)
+            components(model, rows, statistic.config.competition) for rows in (data, reference)
         )
     failed = ~np.all(np.isfinite(t[1:]), axis=1)
     return {
@@ -292,7 +292,7 @@ def interpret(
         "transform": transform,
         "data_components": data_components,
         "reference_components": reference_components,
-        **_plane(transform(observed.data), transform(observed.reference)),
+        **_plane(data, reference),
         "notes": _notes(transform, observed),
     }
 

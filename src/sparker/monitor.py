@@ -29,11 +29,10 @@ from sparker.pvalues import rank
 from sparker.record import from_names, option, option_name, plain, to_names, versions
 from sparker.result import TestResult
 from sparker.sample import as_points, column_names
-from sparker.statistic import KernelStatistic, Outcome
+from sparker.statistic import TABLES, KernelStatistic, Outcome
 from sparker.widths import WidthConfig
 
 KIND = "monitor"
-TABLES = [name for name in Outcome._fields if name != "models"]
 
 
 class Look(NamedTuple):
@@ -101,8 +100,6 @@ class Monitor:
             )
         scheme = Resample()
         toys = calibrate.ready(scheme.toys(known, batch_size, seed), preprocess, statistic)
-        if chunk is None:
-            chunk = toys.statistic.chunk_size(toys.draw([1]), n_calibration)
         description = {
             **calibrate.describe(toys.statistic, known, scheme, preprocess, seed),
             "batch_size": batch_size,

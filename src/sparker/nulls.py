@@ -171,7 +171,7 @@ class Resample:
         labeller = self._labeller(observed, n_units)
         most = len(pool)
         if self.n_reference is not None and observed.groups is None:
-            most = self.n_reference + _most_rows(n_units, observed.expected)
+            most = self.n_reference + most_rows(n_units, observed.expected)
 
         def draw(transform: Transform) -> Draw:
             fitted = transform(pool)
@@ -180,7 +180,7 @@ class Resample:
                 weights = [labeller(_rng(seed, i)) for i in numbers]
                 shared = TwoSample(fitted, *map(np.stack, zip(*weights, strict=True)))
                 # Copies of the rows in use cost less than passing over all the others.
-                return _only_weighted(shared, most) if most < len(pool) / 2 else shared
+                return own_rows(shared, most) if most < len(pool) / 2 else shared
 
             return batch
 
@@ -200,7 +200,7 @@ class Resample:
         )
         n_rows = len(sample.points)
         if observed.expected is not None:  # one compiled program for data sets of any size
-            n_rows = max(n_rows, len(pool) - n_units + _most_rows(n_units, observed.expected))
+            n_rows = max(n_rows, len(pool) - n_units + most_rows(n_units, observed.expected))
 
         def draw(transform: Transform) -> Draw:
             one = pad(sample._replace(points=transform(np.asarray(sample.points))), n_rows)
@@ -258,7 +258,7 @@ class Simulator:
             )
         n_data = len(data)
         simulate = self.rows(reference)
-        most = _most_rows(n_data, expected)
+        most = most_rows(n_data, expected)
         own = np.ones(len(reference)) if weights is None else weights
         _check_simulator(simulate, seed, n_data)
 
@@ -416,21 +416,14 @@ def _observed_weights(observed: Samples) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _most_rows(n_data: int, expected: float | None) -> int:
+def most_rows(n_data: int, expected: float | None) -> int:
     """So many data rows that no toy in 10^15 has more."""
     return n_data if expected is None else max(n_data, int(expected + 8 * np.sqrt(expected) + 8))
 
 
-def _only_weighted(batch: TwoSample, n_rows: int) -> TwoSample:
+def own_rows(batch: TwoSample, n_rows: int) -> TwoSample:
     """Every toy with a copy of the rows it uses and no others, padded to a common number."""
-    used = (np.asarray(batch.reference_weight) > 0) | (np.asarray(batch.data_weight) > 0)
-    samples = [
-        pad(TwoSample(*(np.asarray(a)[row] for a in (batch.points, w_reference, w_data))), n_rows)
-        for row, w_reference, w_data in zip(
-            used, batch.reference_weight, batch.data_weight, strict=True
-        )
-    ]
-    return stack(samples)
+    return stack([pad(batch.alone(i), n_rows) for i in range(len(batch.data_weight))])
 
 
 def _units(

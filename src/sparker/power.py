@@ -16,7 +16,7 @@ from sparker.batch import FitConfig
 from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum_and_product
 from sparker.detect import AnyStatistic, Progress
-from sparker.nulls import Arm, Draw
+from sparker.nulls import Arm, Draw, most_rows, own_rows
 from sparker.preprocess import Preprocess, Transform, standardise
 from sparker.progress import reporter
 from sparker.pvalues import CONFIDENCE, Significance, clopper_pearson, rank, significance
@@ -136,8 +136,6 @@ def power_study(
     chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
     toys = calibrate.ready(injection.arm(), preprocess, chosen)
     n_toys = len(injection.fraction)
-    if chunk is None:
-        chunk = toys.statistic.chunk_size(toys.draw([1]), n_toys)
     with reporter(progress, n_toys) as tell:
         numbers = range(1, n_toys + 1)  # none of them is the observed one
         table = calibrate.run(Plan(toys, toys), numbers, seed=seed, chunk=chunk, tell=tell)
@@ -201,10 +199,8 @@ class _Injection(NamedTuple):
         return Arm(basis, self.draw)
 
     def draw(self, transform: Transform) -> Draw:
-        most = self.n_reference + self.n_data
-        if self.poisson:
-            expected = self.n_data * (1 + self.fraction.max())
-            most = self.n_reference + int(expected + 8 * np.sqrt(expected) + 8)
+        expected = self.n_data * (1 + self.fraction.max()) if self.poisson else None
+        most = self.n_reference + most_rows(self.n_data, expected)
         if callable(self.background) or callable(self.anomaly):
             return lambda numbers: stack([pad(self._own(i, transform), most) for i in numbers])
         n_pool = len(self.background) + len(self.anomaly)
@@ -214,16 +210,10 @@ class _Injection(NamedTuple):
             weights = [self._weights(i, n_pool) for i in numbers]
             return TwoSample(points, *map(np.stack, zip(*weights, strict=True)))
 
-        def own(numbers: Sequence[int]) -> TwoSample:
-            samples = []
-            for i in numbers:
-                reference, data = self._weights(i, n_pool)
-                used = np.flatnonzero(reference + data)
-                samples.append(pad(TwoSample(points[used], reference[used], data[used]), most))
-            return stack(samples)
-
         # Copies of the rows in use cost less than passing over twice as many that are not.
-        return shared if n_pool <= 2 * most else own
+        if n_pool <= 2 * most:
+            return shared
+        return lambda numbers: own_rows(shared(numbers), most)
 
     def _counts(self, rng: np.random.Generator, number: int) -> tuple[int, int]:
         """How many background and anomalous rows the data of a toy have."""

@@ -46,6 +46,14 @@ class TwoSample(NamedTuple):
             self.data_weight[chosen],
         )
 
+    def alone(self, position: int) -> "TwoSample":
+        """One toy of the batch as a single sample, with the rows it uses and no others."""
+        points = np.asarray(self.points)
+        reference, data = (np.asarray(weight)[position] for weight in self[1:])
+        used = (reference > 0) | (data > 0)
+        own = points[position] if points.ndim == 3 else points
+        return TwoSample(own[used], reference[used], data[used])
+
 
 def two_sample(
     reference: ArrayLike,

@@ -28,6 +28,10 @@ class Outcome(NamedTuple):
     models: Ensemble | None  # of (B, m, ...), where the statistic fits any
 
 
+TABLES = tuple(name for name in Outcome._fields if name != "models")
+"""What is kept of every experiment; of the models, only the observed one's are."""
+
+
 class Prepared(Protocol):
     """A statistic whose settings are fixed."""
 
@@ -135,7 +139,7 @@ class _PreparedFunction(NamedTuple):
             now = numbers[start : start + chunk]
             batch = draw(now)
             rows = [
-                self._one(np.random.default_rng([seed, number, 1]), _single(batch, position))
+                self._one(np.random.default_rng([seed, number, 1]), batch.alone(position))
                 for position, number in enumerate(now)
             ]
             t = np.stack(rows)
@@ -154,16 +158,6 @@ class _PreparedFunction(NamedTuple):
 def _rounded(values: np.ndarray) -> list[str]:
     """Not to the last bit: another machine may round the sums behind them otherwise."""
     return [f"{value:.6g}" for value in values]
-
-
-def _single(batch: TwoSample, position: int) -> TwoSample:
-    """One experiment of a batch, with the rows it uses and no others."""
-    points = np.asarray(batch.points)
-    if points.ndim == 3:
-        points = points[position]
-    reference, data = (np.asarray(weight)[position] for weight in batch[1:])
-    used = (reference > 0) | (data > 0)
-    return TwoSample(points[used], reference[used], data[used])
 
 
 def as_statistic(

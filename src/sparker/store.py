@@ -17,7 +17,7 @@ import numpy as np
 from sparker import arrays
 from sparker.ensemble import Ensemble
 from sparker.record import digest
-from sparker.statistic import Outcome
+from sparker.statistic import TABLES, Outcome
 from sparker.whole import whole_file
 
 MANIFEST = "manifest.json"
@@ -29,19 +29,20 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
         self.folder = Path(folder)
+        wanted = json.loads(json.dumps(manifest))  # as it comes back from a file
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             found = read_manifest(self.folder)
             if found is None:
                 with whole_file(self.folder / MANIFEST) as file:
                     file.write(json.dumps(manifest, indent=1).encode())
-                found = json.loads(json.dumps(manifest))
+                found = wanted
             else:
                 probe = self.folder / f".probe.{os.getpid()}"
                 probe.touch()
                 probe.unlink()
         self.chunk: int = found["chunk"]
-        different = _differences(found, json.loads(json.dumps(manifest)))
+        different = _differences(found, wanted)
         if different:
             raise ValueError(
                 f"the store {self.folder} holds toys of another test; it differs in "
@@ -50,13 +51,8 @@ class Store:
 
     def write(self, numbers: Sequence[int], outcome: Outcome, made_by: dict[str, str]) -> None:
         """Keep a finished chunk."""
-        contents = {
-            "numbers": np.asarray(numbers, np.int64),
-            "t": outcome.t,
-            "excess": outcome.excess,
-            "deficit": outcome.deficit,
-            "score_counts": outcome.score_counts,
-        }
+        contents = {name: getattr(outcome, name) for name in TABLES}
+        contents["numbers"] = np.asarray(numbers, np.int64)
         # Of the fits only the observed one is ever looked at again.
         if 0 in numbers and outcome.models is not None:
             row = list(numbers).index(0)
@@ -75,7 +71,7 @@ class Store:
         for path in chunk_files(self.folder):
             try:
                 _, found = arrays.read(path, KIND)
-                missing = {"numbers", *Outcome._fields} - {"models"} - found.keys()
+                missing = {"numbers", *TABLES} - found.keys()
                 if missing:
                     raise ValueError(f"{path} lacks {sorted(missing)}")
             except ValueError as error:
@@ -83,8 +79,7 @@ class Store:
             models = None
             if "observed_mu" in found:
                 models = Ensemble(*(found[f"observed_{name}"] for name in Ensemble._fields))
-            tables = (found[name] for name in Outcome._fields if name != "models")
-            yield found["numbers"], Outcome._make([*tables, models])
+            yield found["numbers"], Outcome._make([*(found[name] for name in TABLES), models])
 
 
 def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]) -> int:

@@ -136,6 +136,13 @@ def read_two(
     return first, second
 
 
+def check_outputs(outputs: dict[str, Path | None]) -> None:
+    """Say now, not after the calibration, that a file will have nowhere to go."""
+    for name, path in outputs.items():
+        if path and not path.parent.is_dir():
+            raise BadInput(f"there is no folder {path.parent}; make it, or choose another --{name}")
+
+
 def command_line() -> str:
     """What was typed, to be repeated."""
     return shlex.join(["sparker", *sys.argv[1:]])

@@ -9,6 +9,7 @@ import click
 from sparker.commands.common import (
     FILE,
     BadInput,
+    check_outputs,
     column_options,
     comma_list,
     fit_options,
@@ -16,7 +17,6 @@ from sparker.commands.common import (
     note,
     read_two,
 )
-from sparker.commands.test import check_outputs
 
 
 @click.command()

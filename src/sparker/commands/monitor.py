@@ -12,12 +12,13 @@ import click
 from sparker.commands.common import (
     FILE,
     BadInput,
+    check_outputs,
     column_options,
     fit_options,
     fit_settings,
     note,
 )
-from sparker.commands.test import check_outputs, most_anomalous
+from sparker.commands.test import most_anomalous
 
 
 @click.command()

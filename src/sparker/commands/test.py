@@ -12,6 +12,7 @@ import click
 from sparker.commands.common import (
     FILE,
     BadInput,
+    check_outputs,
     column_options,
     comma_list,
     command_line,
@@ -135,13 +136,6 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
             note(f"The {'result' if name == 'save' else name} is in {path}.")
     if anomaly:
         sys.exit(1)
-
-
-def check_outputs(outputs: dict[str, Path | None]) -> None:
-    """Say now, not after the calibration, that a file will have nowhere to go."""
-    for name, path in outputs.items():
-        if path and not path.parent.is_dir():
-            raise BadInput(f"there is no folder {path.parent}; make it, or choose another --{name}")
 
 
 def most_anomalous(result: "TestResult", n: int, texts: list[Any] | None) -> list[dict[str, Any]]:
