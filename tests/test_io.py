@@ -20,8 +20,7 @@ import pytest
 import uproot
 
 import sparker
-from sparker import io
-from sparker.io import FileError, describe, read
+from sparker.io import FileError, describe, read, source
 
 RNG = np.random.default_rng(0)
 N = 20
@@ -153,7 +152,7 @@ def refuse(path, *messages, **settings):
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("rows_at_a_time", [3, 8192])
 def test_named_columns_come_back_in_every_format(make, monkeypatch, name, rows_at_a_time):
-    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
     path = make(name, NAMED[name])
     extra = ["weight", "run"] + ["label"] * (name != "tree.root")
     table = read(path, extra=extra)
@@ -187,7 +186,7 @@ def test_columns_are_chosen_by_name_and_in_the_order_asked_for(make, name):
 @pytest.mark.parametrize("name", UNNAMED)
 @pytest.mark.parametrize("rows_at_a_time", [7, 8192])
 def test_columns_without_names_go_by_their_numbers(make, monkeypatch, name, rows_at_a_time):
-    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
     path = make(name, UNNAMED[name])
     table = read(path)
     assert table.columns == ()
@@ -326,7 +325,7 @@ def test_parquet_of_many_kinds(make):
 )
 @pytest.mark.parametrize("rows_at_a_time", [1, 8192])
 def test_text_is_read_however_it_is_written(make, monkeypatch, text, rows_at_a_time):
-    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
     table = read(make("x.csv", text))
     assert table.columns == ("a", "b")
     assert table.points.tolist() == [[1, 2], [3, 4]]
@@ -352,7 +351,7 @@ def test_the_first_line_is_names_or_numbers(make, text, names, n_rows):
 
 
 def test_quoted_cells_go_on_over_lines_and_blocks(make, monkeypatch):
-    monkeypatch.setattr(io, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(source, "BLOCK_ROWS", 2)
     text = 'x,"a, ""b""\nname"\n1,plain\n2,"goes\non\nand on"\n3,"a,b;c"\n4,""\n'
     table = read(make("x.csv", text), extra=['a, "b"\nname'])
     assert table.points.tolist() == [[1], [2], [3], [4]]
@@ -373,7 +372,7 @@ def test_quoted_cells_go_on_over_lines_and_blocks(make, monkeypatch):
     ],
 )
 def test_extra_columns_of_text_have_the_kind_of_all_their_cells(make, monkeypatch, cells, expected):
-    monkeypatch.setattr(io, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(source, "BLOCK_ROWS", 1)
     text = "x,e\n" + "".join(f"0,{cell}\n" for cell in cells)
     found = read(make("x.csv", text), extra=["e"]).extra["e"]
     assert found.dtype == expected.dtype
@@ -498,7 +497,7 @@ def test_what_is_wrong_in_json_lines_is_said_with_its_line(make, text, message):
 @pytest.mark.parametrize("rows_at_a_time", [4, 8192])
 @pytest.mark.parametrize("name", [name for name in NAMED if name != "tree.root"])
 def test_text_among_the_features_is_refused(make, monkeypatch, name, rows_at_a_time):
-    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
     path = make(name, NAMED[name])
     is_csv = ".csv" in name.lower() or ".tsv" in name
     place = "line 2" if is_csv else "line 1" if "json" in name else "row 0"
@@ -522,7 +521,7 @@ INFINITE = {"a": PT, "b": np.where(np.arange(N) == 13, -np.inf, ETA)}
     ],
 )
 def test_missing_and_infinite_values_are_refused(make, monkeypatch, name, write, rows_at_a_time):
-    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
     path = make(name, lambda path: write(path, SPOILED))
     refuse(path, "has no value in row 13, column 'a'; drop or fill in such rows, or .* --ignore a$")
     np.testing.assert_array_equal(read(path, extra=["a"]).extra["a"], SPOILED["a"])
@@ -720,7 +719,7 @@ def test_text_that_is_not_utf8(make):
 
 
 def test_a_line_without_end(make, monkeypatch):
-    monkeypatch.setattr(io, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(sparker.io.text, "LONGEST_LINE", 1000)
     refuse(make("x.csv", "1" * 5000), "has a line 1 without end")
     refuse(make("x.jsonl", "[1]\n[" + "1," * 5000), "has a line 2 without end")
 
@@ -885,7 +884,7 @@ assert not heavy, heavy
 @pytest.mark.parametrize("rows_at_a_time", [3, 8192])
 @pytest.mark.parametrize("name", NAMED)
 def test_every_format_is_described(make, monkeypatch, name, rows_at_a_time):
-    monkeypatch.setattr(io, "BLOCK_ROWS", rows_at_a_time)
+    monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
     info = describe(make(name, NAMED[name]))
     assert info.rows == N
     assert info.format.lower()[:2] in name.lower() + " numpy json hdf5"
@@ -897,7 +896,7 @@ def test_every_format_is_described(make, monkeypatch, name, rows_at_a_time):
 
 
 def test_a_description_tells_what_is_missing(make, monkeypatch):
-    monkeypatch.setattr(io, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(source, "BLOCK_ROWS", 2)
     text = "a,b,c,d\n1,,x,\n2,5,NA,\n-3,nan,,\n4,1,y,\n5,2,3,\n6,?,4,\n"
     info = describe(make("x.csv", text))
     assert info.format == "CSV"

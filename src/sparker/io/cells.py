@@ -1,0 +1,129 @@
+"""Cells of one column, as numbers or as strings: what counts as one, and what as missing.
+
+Cells are *values* where the format knows numbers from strings, or *text* where all are strings.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+Cells = np.ndarray | Sequence[Any]
+
+MISSING = frozenset({"", "na", "n/a", "<na>", "nan", "null", "none"})
+"""What stands for a missing value in text, in small letters."""
+
+
+class NotANumberError(Exception):
+    """The first cell that is neither a number nor missing."""
+
+    def __init__(self, value: object, index: int) -> None:
+        self.value, self.index = value, index
+
+
+def numbers_from_values(cells: Cells) -> np.ndarray:
+    """Numbers from arrays or Python values, NaN where one is missing; strings are no numbers."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iubf":
+        return cells
+    values = as_values(cells)
+    if set(map(type, values)) <= {int, float}:
+        with suppress(OverflowError):  # of an integer beyond all floats
+            return np.array(values, np.float64)
+    return np.array([_from_value(index, value) for index, value in enumerate(values)], np.float64)
+
+
+def _from_value(index: int, value: object) -> float:
+    if value is None:
+        return np.nan
+    if not isinstance(value, int | float | Decimal | np.bool_ | np.number):
+        raise NotANumberError(value, index)
+    try:
+        return float(value)
+    except (OverflowError, TypeError):  # the latter from complex numbers
+        raise NotANumberError(value, index) from None
+
+
+def numbers_from_text(cells: Cells) -> np.ndarray:
+    """Numbers from the cells of a text file, NaN where one is missing."""
+    if isinstance(cells, np.ndarray):
+        return cells
+    with suppress(ValueError):
+        if "_" not in "".join(cells):  # 1_000 is a number in Python, but hardly in a file
+            return np.array(list(map(float, cells)), np.float64)
+    return np.array([_from_text(index, cell) for index, cell in enumerate(cells)], np.float64)
+
+
+def _from_text(index: int, cell: str) -> float:
+    if is_missing(cell):
+        return np.nan
+    if not is_number(cell):
+        raise NotANumberError(cell, index)
+    return float(cell)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell of text is a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell stands for a value that is not there."""
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def typed_from_values(pieces: Sequence[Cells]) -> np.ndarray:
+    """A column that is no feature: as it is if it is an array of numbers or times, else strings."""
+    if all(isinstance(piece, np.ndarray) and piece.dtype.kind in "iubfcMm" for piece in pieces):
+        return np.concatenate(pieces)
+    values = [value for piece in pieces for value in as_values(piece)]
+    if all(type(value) is int and abs(value) < 2**63 for value in values):
+        return np.array(values, np.int64)
+    try:
+        return numbers_from_values(values)
+    except NotANumberError:
+        return _strings(values)
+
+
+def typed_from_text(pieces: Sequence[Cells]) -> np.ndarray:
+    """A column that is no feature: integers, lest long ids lose digits, else floats or strings."""
+    cells = [cell for piece in pieces for cell in piece]
+    with suppress(OverflowError, ValueError):
+        if all(re.fullmatch(r"[+-]?\d+", cell) for cell in cells):
+            return np.array(list(map(int, cells)), np.int64)
+    # Ids that are too long, or with gaps among them: floats would make different ones alike.
+    if any(len(cell) > 15 and cell.isdigit() for cell in cells):
+        return _strings(cells)
+    try:
+        return numbers_from_text(cells)
+    except NotANumberError:
+        return _strings(cells)
+
+
+def _strings(values: Iterable[Any]) -> np.ndarray:
+    # As objects: in an array of fixed width all would be as long as the longest text.
+    return np.array([as_string(value) for value in values], object)
+
+
+def as_string(value: Any) -> str:
+    """A cell as text, empty where it is missing."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return "" if value is None else str(value)
+
+
+def as_values(cells: Cells) -> Sequence[Any]:
+    """Cells as Python values."""
+    if not isinstance(cells, np.ndarray):
+        return cells
+    if cells.dtype.kind in "Mm":  # as a list, times in nanoseconds would be mere integers
+        return [None if np.isnat(time) else str(time) for time in cells]
+    return cells.tolist()
