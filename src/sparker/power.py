@@ -16,7 +16,7 @@ from sparker.batch import FitConfig
 from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum_and_product
 from sparker.detect import AnyStatistic, Progress
-from sparker.nulls import Arm, Draw, most_rows, own_rows
+from sparker.nulls import Arm, Draw, most_rows, own_rows, relabelled
 from sparker.preprocess import Preprocess, Transform, standardise
 from sparker.progress import reporter
 from sparker.pvalues import CONFIDENCE, Significance, clopper_pearson, rank, significance
@@ -207,8 +207,7 @@ class _Injection(NamedTuple):
         points = transform(np.concatenate([self.background, self.anomaly]))
 
         def shared(numbers: Sequence[int]) -> TwoSample:
-            weights = [self._weights(i, n_pool) for i in numbers]
-            return TwoSample(points, *map(np.stack, zip(*weights, strict=True)))
+            return relabelled(points, (self._weights(i, n_pool) for i in numbers))
 
         # Copies of the rows in use cost less than passing over twice as many that are not.
         if n_pool <= 2 * most:

@@ -1,0 +1,95 @@
+"""The two samples as given: what every scheme starts from, checked."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparker.sample import as_alike, as_weights, column_names
+
+
+class Samples(NamedTuple):
+    """The two samples as given, checked."""
+
+    reference: np.ndarray  # (N_R, d)
+    data: np.ndarray  # (N_D, d)
+    weights: np.ndarray | None  # (N_R,) of the reference rows
+    expected: float | None  # data rows; None where only the shape is compared
+    groups: tuple[np.ndarray, np.ndarray] | None
+    """(N_R,), (N_D,): the groups of the rows, numbered from 0 through both."""
+    columns: tuple[str, ...] = ()  # names, where the reference has any
+
+    @property
+    def own_weights(self) -> np.ndarray:  # (N_R,)
+        """The weights of the reference rows, ones if none were given."""
+        return np.ones(len(self.reference)) if self.weights is None else self.weights
+
+    @property
+    def n_units(self) -> int:
+        """How many data rows there are, or groups of them: what is relabelled as one."""
+        return len(self.data) if self.groups is None else len(np.unique(self.groups[1]))
+
+
+def samples(
+    reference: ArrayLike,
+    data: ArrayLike,
+    *,
+    reference_weights: ArrayLike | None = None,
+    expected: float | None = None,
+    groups: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Samples:
+    """Check everything a scheme starts from."""
+    reference_points, data_points = as_alike("reference", reference, "data", data)
+    weights = None
+    if reference_weights is not None:
+        weights = as_weights("reference_weights", reference_weights, len(reference_points))
+        if np.all(weights == weights[0]):
+            weights = None
+    if expected is not None and not 0 < expected < np.inf:
+        raise ValueError(f"expected must be a positive number of data rows, got {expected}")
+    numbered = None
+    if groups is not None:
+        if expected is not None or weights is not None:
+            raise ValueError(
+                f"groups cannot be used with {'expected' if expected else 'reference_weights'}: "
+                "rows that belong together neither count as Poisson nor carry weights of their own"
+            )
+        numbered = _numbered(groups, len(reference_points), len(data_points))
+    return Samples(
+        reference_points,
+        data_points,
+        weights,
+        None if expected is None else float(expected),
+        numbered,
+        column_names(reference),
+    )
+
+
+def _numbered(
+    groups: tuple[ArrayLike, ArrayLike], n_reference: int, n_data: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Groups of any names by numbers."""
+    if not isinstance(groups, tuple | list) or len(groups) != 2:
+        raise ValueError(
+            "groups must be a pair: the groups of the reference rows and those of the data rows"
+        )
+    names = [np.asarray(part) for part in groups]
+    for name, part, n_rows in zip(("reference", "data"), names, (n_reference, n_data), strict=True):
+        if part.shape != (n_rows,):
+            raise ValueError(
+                f"the groups of {name} must have shape ({n_rows},), one a row, got {part.shape}"
+            )
+    if names[0].dtype.kind != names[1].dtype.kind:
+        raise ValueError(
+            f"groups must be of one kind, got {names[0].dtype} for reference and {names[1].dtype} "
+            "for data"
+        )
+    shared = np.intersect1d(names[0], names[1])
+    if len(shared):
+        raise ValueError(
+            f"group {shared[0]!s} has rows in both reference and data, as have {len(shared) - 1} "
+            "others; a group is relabelled whole, so give groups of different samples different "
+            "names"
+        )
+    numbers = np.unique(np.concatenate(names), return_inverse=True)[1]
+    return numbers[:n_reference], numbers[n_reference:]
