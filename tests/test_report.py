@@ -14,11 +14,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 from scipy.special import expit
 
 import sparker
-from sparker import report
+from sparker import plots, report
 from sparker.ensemble import Ensemble
 
 N_REFERENCE, N_DATA, N_PLANTED = 200, 60, 15
@@ -195,6 +196,106 @@ def test_cards_say_which_observables_a_kernel_picks_out(result):
     kernel = int(np.argmax(np.abs(result.data_components).max(0)))
     here = np.average(planted, weights=np.abs(result.data_components[:, kernel]))
     assert f"planted {here:.3g} {planted.mean():.3g}" in first.replace("\N{MINUS SIGN}", "-")
+
+
+@pytest.fixture(scope="module")
+def weighted_and_repeated(result):
+    """A result with weights, and the one whose reference has its rows that many times."""
+    times = np.random.default_rng(3).integers(0, 4, N_REFERENCE)
+    # Rows without weight must not decide how far a kernel's claim reaches.
+    times[np.argmax(np.abs(result.reference_components), axis=0)] = 0
+    weighted = dataclasses.replace(result, reference_weights=0.3 * times)
+    repeated = dataclasses.replace(
+        result,
+        reference_components=np.repeat(result.reference_components, times, axis=0),
+        reference_plane=np.repeat(result.reference_plane, times, axis=0),
+    )
+    return weighted, repeated, times
+
+
+def test_kernels_expect_of_weighted_rows_what_they_expect_of_repeated_ones(weighted_and_repeated):
+    def expected(found):
+        order = report.rows.kernel_order(found.data_components)
+        made = report.cards.cards(found, report.rows.Extras(None, None, None, {}, {}), order)
+        return [
+            (card.kernel, card.claimed, card.peak, pytest.approx(card.expected)) for card in made
+        ]
+
+    weighted, repeated, _ = weighted_and_repeated
+    assert expected(weighted) == expected(repeated)
+    assert expected(weighted) != expected(dataclasses.replace(weighted, reference_weights=None))
+    twice = dataclasses.replace(weighted, settings=weighted.settings | {"expected": 2 * N_DATA})
+    for one, other in zip(expected(weighted), expected(twice), strict=True):
+        assert other[3].expected == pytest.approx(2 * one[3].expected)
+
+
+def test_observables_of_weighted_rows_are_drawn_as_of_repeated_ones(result):
+    n_data, n_reference = 600, 3000
+    many, rng = large(result, n_data, n_reference), np.random.default_rng(4)
+    times = rng.integers(0, 4, n_reference)
+    mass, beside = rng.standard_cauchy(n_data), rng.standard_cauchy(n_reference)
+    mass[:60] = beside[::7] = np.nan
+
+    def drawn(beside, weights):
+        nowhere = np.zeros((len(beside), result.data_components.shape[1]))
+        found = dataclasses.replace(
+            many,
+            reference_weights=weights,
+            reference_components=nowhere,
+            reference_plane=nowhere[:, :2],
+        )
+        extras = report.rows.Extras(None, None, None, {"mass": mass}, {"mass": beside})
+        return [plot for _, plot in report.figures.observable_histograms(found, extras, 0)]
+
+    def bars(beside, weights):
+        (plot,) = drawn(beside, weights)
+        of = plot.renderers[0].data_source.data
+        return np.array([of[name] for name in ("left", "right", "top")])
+
+    found = bars(beside, 0.3 * times)
+    np.testing.assert_allclose(found, bars(np.repeat(beside, times), None))
+    assert found[2].sum() == pytest.approx(n_data - 60)
+    assert np.abs(found - bars(beside, None)).max() > 0.1
+    assert drawn(np.where(times, np.nan, beside), times) == []  # known of weightless rows only
+
+
+def test_weights_are_said_and_drawn(result, weighted_and_repeated):
+    weighted, _, times = weighted_and_repeated
+    text = Page(report.render(weighted)).text
+    telling = times.sum() ** 2 / (times**2).sum()
+    assert f"200 weighted reference rows (as telling as {telling:.0f} unweighted)" in text
+    assert "the larger it is drawn" in text
+    assert "weigh" not in Page(report.render(result)).text.replace("weighted by |f|", "")
+    order = report.rows.kernel_order(weighted.data_components)
+    shown = report.rows.choose(weighted, report.rows.Extras(None, None, None, {}, {}), order, [])
+    for plot in report.figures.planes(weighted, shown).values():
+        drawn = plot.select_one({"name": "reference"}).data["size"]
+        np.testing.assert_allclose(drawn**2, 25 * times / times.mean(), rtol=1e-5)
+
+
+def test_static_figures_weigh_the_reference_as_well(weighted_and_repeated):
+    weighted, repeated, times = weighted_and_repeated
+    x, data = weighted.reference_plane[:, 0], weighted.data_plane[:, 0]
+    x = np.where(times, x, 0)  # the range of the figure is that of all rows
+    heights = []
+    for rows, weights in ((x, 0.3 * times), (np.repeat(x, times), None)):
+        ax = Figure().subplots()
+        bars, _ = plots.samples_1d(ax, rows, data, N_DATA, reference_weights=weights)
+        heights.append([bar.get_height() for bar in bars])
+    np.testing.assert_allclose(*heights)
+    assert np.sum(heights[0]) == pytest.approx(N_DATA)
+    cloud, _ = plots.principal_plane(Figure().subplots(), weighted)
+    np.testing.assert_allclose(cloud.get_sizes(), 6 * times / times.mean())
+    cloud, _ = plots.component_plane(Figure().subplots(), repeated)
+    np.testing.assert_allclose(cloud.get_sizes(), 6)
+
+
+def test_an_expected_number_of_rows_is_said(result):
+    known = dataclasses.replace(result, settings=result.settings | {"expected": 1234.5})
+    assert (
+        "60 data rows (1,234.5 expected) against 200 reference rows"
+        in Page(report.render(known)).text
+    )
 
 
 def test_user_strings_stay_strings(result, hostile):

@@ -88,6 +88,29 @@ def test_a_loaded_result_is_the_one_that_was_saved(kind, tmp_path):
     assert os.listdir(tmp_path) == ["result.npz"]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_of_the_reference_are_kept_as_given(dtype, tmp_path):
+    weights = np.tile([1.0, 2.5], N_REFERENCE // 2).astype(dtype)
+    result = sparker.test(*make_samples(), **QUICK, reference_weights=weights)
+    loaded = sparker.TestResult.load(saved(result, tmp_path)).reference_weights
+    np.testing.assert_array_equal(loaded, weights)
+    assert loaded.dtype == dtype
+    np.testing.assert_allclose(result.reference_counts, weights * N_DATA / weights.sum())
+
+
+def test_a_reference_of_equal_weights_is_unweighted():
+    result = sparker.test(*make_samples(), **QUICK, reference_weights=np.full(N_REFERENCE, 3.0))
+    assert result.reference_weights is None
+    np.testing.assert_array_equal(result.t, result_of().t)
+    np.testing.assert_allclose(result.reference_counts, N_DATA / N_REFERENCE)
+
+
+def test_reference_rows_stand_for_the_expected_number_of_data_rows():
+    assert result_of("expected").reference_counts.sum() == pytest.approx(48)
+    ratio = result_of("expected").reference_counts[1] / result_of("expected").reference_counts[0]
+    assert ratio == pytest.approx(2)
+
+
 def test_names_of_columns_are_kept(tmp_path):
     reference, data = (pd.DataFrame(x, columns=["mass", "angle"]) for x in make_samples())
     result = sparker.test(reference, data, **QUICK)
@@ -112,7 +135,7 @@ def changed(value):
         return (*value, "more")
     if isinstance(value, dict):
         return value | {"more": 1}
-    return value + 1
+    return np.ones(1) if value is None else value + 1
 
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(sparker.TestResult)])
@@ -280,6 +303,9 @@ HOSTILE = {
     "best is text": with_header(best="0"),
     "significance is a number": with_header(significance=2.0),
     "interval of three": with_header(interval=[0.1, 0.2, 0.3]),
+    "weights of too few": with_header(reference_weights=[1.0, 2.0]),
+    "negative weights": with_header(reference_weights=[-1.0, 2.0] * (N_REFERENCE // 2)),
+    "weights in words": with_header(reference_weights="heavy"),
 }
 
 
@@ -537,6 +563,33 @@ def test_whitening_leaves_out_directions_without_variance():
     transform = sparker.whiten(wide)
     assert transform(wide).shape == (10, 9)
     np.testing.assert_allclose(transform.inverse(transform(wide)), wide, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_plane_of_a_weighted_reference_is_that_of_its_rows_repeated(dtype):
+    rng = np.random.default_rng(0)
+    times = rng.integers(0, 4, 300)
+    points = rng.normal(size=(300, 4)) * [1, 2, 1, 1.5]
+    points[times == 0, 0] *= 9  # rows without weight have no say
+    points = points.astype(dtype)
+    found = sparker.preprocess.principal_directions(points, 2, 0.1 * times)
+    repeated = sparker.preprocess.principal_directions(np.repeat(points, times, 0), 2)
+    alike = sparker.preprocess.principal_directions(points, 2)
+    np.testing.assert_allclose(found, repeated, atol=1e-5 if dtype == np.float32 else 1e-12)
+    assert np.abs(found - alike).max() > 0.5
+
+
+def test_a_weighted_result_has_the_plane_of_its_weights():
+    result = result_of("expected")
+    fitted = result.transform(make_samples()[0])
+    directions = sparker.preprocess.principal_directions(fitted, 2, result.reference_weights)
+    np.testing.assert_allclose(result.reference_plane, fitted @ directions)
+    assert (
+        np.abs(
+            fitted @ sparker.preprocess.principal_directions(fitted, 2) - result.reference_plane
+        ).max()
+        > 1e-3
+    )
 
 
 def test_unchanged_is_unchanged():

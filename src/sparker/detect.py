@@ -292,7 +292,8 @@ def interpret(
         "transform": transform,
         "data_components": data_components,
         "reference_components": reference_components,
-        **_plane(data, reference),
+        **_plane(data, reference, observed.weights),
+        "reference_weights": observed.weights,
         "notes": _notes(transform, observed),
     }
 
@@ -306,9 +307,11 @@ def clearest(t: np.ndarray, p: np.ndarray) -> int:
     return int(np.argmax(np.where(p == p.min(), distance, -np.inf)))
 
 
-def _plane(data: np.ndarray, reference: np.ndarray) -> dict[str, np.ndarray]:
+def _plane(
+    data: np.ndarray, reference: np.ndarray, weights: np.ndarray | None
+) -> dict[str, np.ndarray]:
     """The rows in the plane in which the reference varies most, to draw them in."""
-    directions = principal_directions(reference, 2)
+    directions = principal_directions(reference, 2, weights)
     return {"data_plane": data @ directions, "reference_plane": reference @ directions}
 
 

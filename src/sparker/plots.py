@@ -24,14 +24,20 @@ def kernel_style(i: int) -> dict[str, object]:
 
 
 def samples_1d(
-    ax: Axes, reference: np.ndarray, data: np.ndarray, expected: float, bins: int = 60
+    ax: Axes,
+    reference: np.ndarray,
+    data: np.ndarray,
+    expected: float,
+    bins: int = 60,
+    reference_weights: ArrayLike | None = None,
 ) -> list[object]:
     """One feature: counts of the data as points with Poisson bars, over the expected counts."""
     reference, data = np.ravel(reference), np.ravel(data)
     both = np.concatenate([reference, data])
     edges = np.linspace(both.min(), both.max(), bins + 1).tolist()
     counts, _ = np.histogram(data, edges)
-    weights = np.full(len(reference), expected / len(reference))
+    own = np.ones(len(reference)) if reference_weights is None else np.asarray(reference_weights)
+    weights = own * (expected / own.sum())
     _, _, expectation = ax.hist(
         reference, edges, weights=weights, color=REFERENCE, label="reference, scaled"
     )
@@ -45,7 +51,7 @@ def samples_1d(
         label="data",
     )
     ax.set_yscale("log")
-    ax.set_ylim(bottom=expected / len(reference) / 3)
+    ax.set_ylim(bottom=expected / len(reference) / 3)  # a third of an average row
     ax.set_ylabel(f"events / {edges[1] - edges[0]:.2g}")
     return [expectation, points]
 
@@ -149,7 +155,7 @@ def component_plane(ax: Axes, result: TestResult) -> list[object]:
     assert result.reference_components is not None
     leading = np.argsort(-np.abs(components).sum(0))[:2]
     x, y = leading[0], leading[-1]
-    drawn = _two_clouds(ax, result.reference_components[:, [x, y]], components[:, [x, y]])
+    drawn = _two_clouds(ax, result, result.reference_components[:, [x, y]], components[:, [x, y]])
     ax.set_xlabel(f"component of kernel {x}")
     ax.set_ylabel(f"component of kernel {y}")
     return drawn
@@ -157,7 +163,7 @@ def component_plane(ax: Axes, result: TestResult) -> list[object]:
 
 def principal_plane(ax: Axes, result: TestResult) -> list[object]:
     """Data and reference rows in the plane in which the reference varies most."""
-    drawn = _two_clouds(ax, result.reference_plane, result.data_plane)
+    drawn = _two_clouds(ax, result, result.reference_plane, result.data_plane)
     ax.set_xlabel("first principal direction")
     ax.set_ylabel("second principal direction")
     return drawn
@@ -212,9 +218,18 @@ def overview(result: TestResult) -> Figure:
     return figure
 
 
-def _two_clouds(ax: Axes, reference: np.ndarray, data: np.ndarray) -> list[object]:
+def relative_sizes(result: TestResult) -> np.ndarray:  # (N_R,)
+    """Marker sizes of the reference rows, whose areas go by weight; 3 at most."""
+    counts = result.reference_counts
+    return np.minimum(np.sqrt(counts / counts.mean()), 3)
+
+
+def _two_clouds(
+    ax: Axes, result: TestResult, reference: np.ndarray, data: np.ndarray
+) -> list[object]:
+    area = 6 * relative_sizes(result) ** 2
     return [
-        ax.scatter(reference[:, 0], reference[:, 1], s=6, color=REFERENCE, label="reference"),
+        ax.scatter(reference[:, 0], reference[:, 1], s=area, color=REFERENCE, label="reference"),
         ax.scatter(data[:, 0], data[:, 1], s=8, color=DATA, marker="x", lw=0.7, label="data"),
     ]
 

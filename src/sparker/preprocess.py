@@ -89,9 +89,13 @@ def whiten(points: np.ndarray) -> Transform:
     return Transform(kept, centre, matrix / scale[:, None], back.T * scale)
 
 
-def principal_directions(points: np.ndarray, n: int) -> np.ndarray:  # (N, d) -> (d, n)
+def principal_directions(
+    points: np.ndarray, n: int, weights: np.ndarray | None = None
+) -> np.ndarray:  # (N, d) -> (d, n)
     """The directions of largest variance; zeros for those that the points do not have."""
-    centred = points - points.mean(0)
+    centred = points - np.average(points, axis=0, weights=weights).astype(points.dtype)
+    if weights is not None:
+        centred *= np.sqrt(weights / weights.max())[:, None]
     found = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :n]
     # Of the two signs an eigenvector may have, the one whose largest entry is positive.
     largest = np.argmax(np.abs(found), axis=0)

@@ -15,7 +15,7 @@ from sparker.ensemble import Ensemble
 from sparker.preprocess import Transform
 from sparker.pvalues import CONFIDENCE, Significance
 from sparker.record import option
-from sparker.sample import as_points, column_names
+from sparker.sample import as_points, as_weights, check_columns, column_names
 from sparker.tail import TailFit, fit_tail
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class TestResult:
     reference_components: np.ndarray | None  # (N_R, M)
     data_plane: np.ndarray  # (N_D, 2) the data in the plane of the reference's largest variance
     reference_plane: np.ndarray  # (N_R, 2)
+    reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
     columns: tuple[str, ...]
     """The names of the features, where the samples came with any."""
     settings: dict[str, Any]
@@ -105,6 +106,13 @@ class TestResult:
         return None if self.reference_components is None else self.reference_components.sum(1)
 
     @property
+    def reference_counts(self) -> np.ndarray:  # (N_R,)
+        """How many data rows each reference row stands for; together, as many as are expected."""
+        given = self.reference_weights
+        own = np.ones(len(self.reference_plane)) if given is None else np.asarray(given, np.float64)
+        return own * ((self.settings.get("expected") or len(self.data_plane)) / own.sum())
+
+    @property
     def locations(self) -> np.ndarray:  # (M, d)
         """Where the kernels of the best width sit, in the features' own units."""
         return self.transform.inverse(np.asarray(self.model.mu))
@@ -122,12 +130,7 @@ class TestResult:
     def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i at new rows, preprocessed as the samples were."""
         model, settings = self.model, self.settings["statistic"]["kernels"]
-        names = column_names(rows)
-        if names and self.columns and names != self.columns:
-            raise ValueError(
-                f"the rows have the columns {list(names)}, the test had {list(self.columns)}; both "
-                "must have the same, in the same order"
-            )
+        check_columns("rows", column_names(rows), "the test's reference", self.columns)
         try:
             competition = option(settings["competition"])
         except (TypeError, ValueError) as error:
@@ -308,6 +311,10 @@ def _restore(header: Mapping[str, Any], contents: Mapping[str, np.ndarray]) -> d
             raise ValueError(f"{name} has shape {values[name].shape}, not ({n_widths},)")
     if not 0 <= values["best"] < n_widths:
         raise ValueError(f"best is {values['best']}")
+    weights = values["reference_weights"]
+    if weights is not None:
+        n_reference = len(values["reference_plane"])
+        values["reference_weights"] = as_weights("reference_weights", weights, n_reference)
     return values
 
 

@@ -59,6 +59,7 @@ def render(
         "command": command,
         "settings": _flat(result.settings),
         "page": PAGE,
+        **_sizes(result),
     }
     if result.models is not None:
         values |= _interpretation(result, extras, plots)
@@ -76,6 +77,15 @@ def write(path: str | os.PathLike[str], result: TestResult, **options: Any) -> N
             f"the report could not be written to {path}: {error.strerror}; choose a file in a "
             "folder that exists and that you may write to"
         ) from error
+
+
+def _sizes(result: TestResult) -> dict[str, str | None]:
+    """What the two samples amount to, where that is not their number of rows."""
+    expected, counts = result.settings.get("expected"), result.reference_counts
+    effective = None
+    if result.reference_weights is not None:
+        effective = f"{counts.sum() ** 2 / (counts @ counts):,.0f}"
+    return {"expected": None if expected is None else f"{expected:,.10g}", "effective": effective}
 
 
 def _interpretation(

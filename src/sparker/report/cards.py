@@ -21,7 +21,7 @@ class Card(NamedTuple):
     amplitude: float
     peak: float  # the largest |f_i| of any row
     claimed: int  # data rows
-    expected: float  # reference rows in the same place, scaled to the expected number of data rows
+    expected: float  # data rows that the reference rows in the same place stand for
     location: list[tuple[str, float]]  # feature, value
     farthest: bool  # whether location is a choice of the features farthest from the centre
     rows: list[int]
@@ -42,14 +42,14 @@ def claimed_rows(result: TestResult, kernel: int) -> tuple[np.ndarray, np.ndarra
     """Which data and reference rows a kernel claims, and the largest |f_i| of any.
 
     A row is claimed where |f_i| is more than half of that. Not half of the amplitude: with many
-    features no row may come that near to a kernel's centre.
+    features no row may come that near to a kernel's centre. Rows that weigh nothing are no rows.
     """
     data, reference = (
         np.abs(components[:, kernel])
         for components in (result.data_components, result.reference_components)
         if components is not None
     )
-    peak = float(max(data.max(), reference.max()))
+    peak = float(max(data.max(), reference[result.reference_counts > 0].max()))
     return data > peak / 2, reference > peak / 2, peak
 
 
@@ -65,7 +65,6 @@ def _card(result: TestResult, extras: Extras, kernel: int, examples: bool) -> Ca
     assert result.data_components is not None
     in_data, in_reference, peak = claimed_rows(result, kernel)
     strength = np.abs(result.data_components[:, kernel])
-    expected = result.settings.get("expected") or len(in_data)
     location, farthest = _location(result, kernel)
     strongest = np.argsort(-strength, kind="stable")[: EXAMPLES if examples else 0]
     return Card(
@@ -73,7 +72,7 @@ def _card(result: TestResult, extras: Extras, kernel: int, examples: bool) -> Ca
         amplitude=float(result.model.a[kernel]),
         peak=peak,
         claimed=int(in_data.sum()),
-        expected=float(in_reference.mean() * expected),
+        expected=float(result.reference_counts[in_reference].sum()),
         location=location,
         farthest=farthest,
         rows=[int(row) for row in strongest if strength[row] > 0],

@@ -20,7 +20,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from sparker.plots import KERNELS, REFERENCE
+from sparker.plots import KERNELS, REFERENCE, relative_sizes
 from sparker.report.cards import claimed_rows
 from sparker.report.rows import Extras, Shown
 from sparker.result import TestResult
@@ -195,6 +195,7 @@ def planes(result: TestResult, shown: Shown) -> dict[str, figure]:
         name="data",
     )  # fmt: skip
     beside = coordinates(reference, result.reference_plane)
+    beside["size"] = 5 * relative_sizes(result).astype(np.float32)
     behind = ColumnDataSource(
         {name: values[shown.reference] for name, values in beside.items()}, name="reference"
     )
@@ -206,7 +207,7 @@ def planes(result: TestResult, shown: Shown) -> dict[str, figure]:
     for name, (x, y) in {"components": ("u", "v"), "plane": ("x", "y")}.items():
         plot = _plot(*labels[name], height=PLANE_HEIGHT, tools="pan,box_select,lasso_select,tap",
                      active_drag="box_select", name=name)  # fmt: skip
-        plot.scatter(x, y, source=behind, marker="x", size=5, color=REFERENCE, alpha=0.6)
+        plot.scatter(x, y, source=behind, marker="x", size="size", color=REFERENCE, alpha=0.6)
         points = plot.scatter(x, y, source=source, marker="marker", size="size", color="colour",
                               fill_alpha=0.7, nonselection_alpha=0.12)  # fmt: skip
         plot.add_tools(
@@ -226,23 +227,33 @@ def observable_histograms(
 ) -> list[tuple[str, figure]]:
     """Observables of the data over the reference's, and of the rows that a kernel claims."""
     claimed = claimed_rows(result, kernel)[0]
-    expected = result.settings.get("expected") or len(claimed)
+    weights = result.reference_counts
     found = []
-    for name, reference in list(extras.reference_observables.items())[:HISTOGRAMS]:
+    for name, beside in list(extras.reference_observables.items())[:HISTOGRAMS]:
         values = extras.observables[name]
-        known = np.isfinite(values)
-        reference = reference[np.isfinite(reference)]
-        if not known.any() or not len(reference):
+        known, beside_known = np.isfinite(values), np.isfinite(beside) & (weights > 0)
+        if not known.any() or not beside_known.any():
             continue
+        # Of both samples the rows with a value are compared, as if they lacked it equally often.
+        reference, counting = beside[beside_known], weights[beside_known]
+        counting = counting * (known.mean() * weights.sum() / counting.sum())
         # A few stray values must not squeeze all others into one bin: the last bins hold them.
-        low, high = np.quantile(np.concatenate([values[known], reference]), [0.002, 0.998])
+        low, high = np.quantile(
+            np.concatenate([values[known], reference]),
+            [0.002, 0.998],
+            method="inverted_cdf",
+            weights=np.concatenate([np.ones(known.sum()), counting]),
+        )
         edges = np.linspace(low, high if high > low else low + 1, bins + 1)
 
-        def counts(which: np.ndarray, edges: np.ndarray = edges) -> np.ndarray:
-            return np.histogram(np.clip(which, edges[0], edges[-1]), edges)[0].astype(float)
+        def counts(
+            which: np.ndarray, weights: np.ndarray | None = None, edges: np.ndarray = edges
+        ) -> np.ndarray:
+            inside = np.clip(which, edges[0], edges[-1])
+            return np.histogram(inside, edges, weights=weights)[0].astype(float)
 
         plot = _plot("value", "rows", y_range=DataRange1d(start=0))
-        _bars(plot, edges, counts(reference) * expected / len(reference), REFERENCE)
+        _bars(plot, edges, counts(reference, counting), REFERENCE)
         _bars(plot, edges, counts(values[known & claimed]), colour(kernel),
               hatch_pattern="right_diagonal_line", hatch_color="white")  # fmt: skip
         _points_with_bars(plot, (edges[:-1] + edges[1:]) / 2, counts(values[known]))

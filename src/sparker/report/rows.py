@@ -243,6 +243,11 @@ def _remarks(
         )
     if len(reference) < n_reference:
         remarks.append(f"Of {n_reference:,} reference rows, a random {len(reference):,} are drawn.")
+    if result.reference_weights is not None:
+        remarks.append(
+            "The more a reference row weighs, the larger it is drawn, up to nine times the area of "
+            "an average one; all numbers count it by its weight."
+        )
     if extras.images is not None and len(images) < len(wanted):
         remarks.append(f"Pictures are kept for the {len(images):,} most anomalous rows.")
     if extras.texts is not None and any(texts[row] != extras.texts[row] for row in wanted):
