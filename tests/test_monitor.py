@@ -1,6 +1,9 @@
 """Monitors: calibrated once, saved, loaded elsewhere, asked many times."""
 
+import dataclasses
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import sparker
@@ -140,3 +143,15 @@ def test_batches_of_another_size_or_shape_are_refused(monitor):
         monitor.test(normal(0, 59))
     with pytest.raises(ValueError, match="3 features, reference has 2"):
         monitor.test(np.zeros((BATCH, 3)))
+
+
+def test_columns_of_other_names_are_refused_by_a_monitor_and_its_results(monitor):
+    named = dataclasses.replace(monitor, columns=("x", "y"))
+    other = pd.DataFrame(normal(1), columns=["y", "x"])
+    said = r"has the columns \['y', 'x'\], the {}'s reference has \['x', 'y'\]; .* same order"
+    with pytest.raises(ValueError, match="the batch " + said.format("monitor")):
+        named.test(other)
+    result = named.test(normal(1))
+    with pytest.raises(ValueError, match="rows " + said.format("test")):
+        result.log_ratio(other)
+    assert len(result.log_ratio(other[["x", "y"]])) == BATCH

@@ -28,7 +28,7 @@ from sparker.progress import reporter
 from sparker.pvalues import rank
 from sparker.record import from_names, option, option_name, plain, to_names, versions
 from sparker.result import TestResult
-from sparker.sample import as_points, column_names
+from sparker.sample import as_points, check_columns, column_names
 from sparker.statistic import TABLES, KernelStatistic, Outcome
 from sparker.widths import WidthConfig
 
@@ -138,10 +138,7 @@ class Monitor:
         """Test one batch against the reference."""
         began = time.perf_counter()
         names = column_names(batch)
-        if names and self.columns and names != self.columns:
-            raise ValueError(
-                f"the batch has the columns {list(names)}, the monitor {list(self.columns)}"
-            )
+        check_columns("the batch", names, "the monitor's reference", self.columns)
         observed = samples(
             self.reference, batch, reference_weights=self.weights, expected=self.expected
         )

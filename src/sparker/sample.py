@@ -189,18 +189,24 @@ def as_alike(
             f"{other_name} has {other_points.shape[1]} features, {name} has {points.shape[1]}; "
             "both must have the same columns"
         )
-    names, other_names = column_names(values), column_names(other)
-    if names and other_names and names != other_names:
-        raise ValueError(
-            f"{other_name} has the columns {list(other_names)}, {name} has {list(names)}; both "
-            "must have the same, in the same order"
-        )
+    check_columns(other_name, column_names(other), name, column_names(values))
     return points, other_points
 
 
 def column_names(table: object) -> tuple[str, ...]:
     """The names of a table's columns, where it has any."""
     return tuple(str(name) for name in getattr(table, "columns", ()))
+
+
+def check_columns(
+    name: str, columns: tuple[str, ...], other_name: str, other_columns: tuple[str, ...]
+) -> None:
+    """Refuse tables whose columns have other names, or another order; no names go with any."""
+    if columns and other_columns and columns != other_columns:
+        raise ValueError(
+            f"{name} has the columns {list(columns)}, {other_name} has {list(other_columns)}; "
+            "features are compared place by place, so give both the same, in the same order"
+        )
 
 
 def as_weights(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:

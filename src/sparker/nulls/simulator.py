@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sparker.nulls.experiments import Arm, Draw, Experiments, against, most_rows, toy_rng
 from sparker.nulls.given import Samples
 from sparker.preprocess import Transform
-from sparker.sample import TwoSample, as_alike, as_points, column_names, pad, stack
+from sparker.sample import TwoSample, as_alike, as_points, check_columns, column_names, pad, stack
 
 Rows = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -39,11 +39,7 @@ class Simulator:
                 "groups mean nothing to a simulator: let it draw rows that belong together"
             )
         names = column_names(self.source)
-        if names and observed.columns and names != observed.columns:
-            raise ValueError(
-                f"the simulator's pool has the columns {list(names)}, reference has "
-                f"{list(observed.columns)}; both must have the same, in the same order"
-            )
+        check_columns("the simulator's pool", names, "reference", observed.columns)
         reference, data, expected = observed.reference, observed.data, observed.expected
         own = observed.own_weights
         simulate = self.rows(reference)
