@@ -55,20 +55,18 @@ def draw(
     """The verdict, the samples, the learned log-ratio and the kernels' way there."""
     figure = Figure(figsize=(8, 10.5), layout="constrained")  # without pyplot: needs no screen
     verdict, top, middle, bottom = figure.subplots(4, 1, height_ratios=(1.1, 2, 1.2, 1.2))
-    plots.null_distribution(verdict, result)
+    plots.null_distribution(result, ax=verdict)
     verdict.set_title("A few events too many near x = 9: five kernels go and find them")
-    plots.samples_1d(top, reference, data, EXPECTED)
+    plots.samples_1d(reference, data, EXPECTED, ax=top)
     ends = result.model.mu
     x = np.linspace(min(0, ends.min()) - 1, max(reference.max(), ends.max()) + 1, 2000)
-    plots.log_ratio_1d(middle, result.model, x)
-    plots.trajectories(bottom, path)
+    plots.log_ratio_1d(result.model, x, ax=middle)
+    plots.trajectories(path, name="x", ax=bottom)
     bottom.axhline(float(result.model.sigma), color="grey", lw=0.5)
     for ax in (top, middle):
         ax.sharex(bottom)
         ax.tick_params(labelbottom=False)
-    for ax in (verdict, top, bottom):
-        ax.legend(fontsize="small", loc="best")
-    bottom.set_xlabel("x")
+        ax.set_xlabel("")
     figure.savefig(output, dpi=130, format="png")  # whatever the name
 
 

@@ -187,6 +187,6 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
         from sparker.plots import power_curve
 
         figure = Figure(figsize=(6, 4), layout="constrained")
-        power_curve(figure.subplots(), study)
+        power_curve(study, ax=figure.subplots())
         figure.savefig(options["figure"], dpi=130)
         note(f"The figure is in {options['figure']}.")

@@ -1,0 +1,57 @@
+"""Figures: each function draws into the axes it is given, or new ones, and returns what it drew.
+
+New axes belong to a figure of their own, which the artists know: ``drawn[0].figure.savefig(...)``.
+Nothing here needs pyplot or a screen. What overlaps differs in dashes, markers or hatches too, not
+in colour alone.
+"""
+
+from matplotlib.figure import Figure
+
+from sparker.plots.kernels import log_ratio_1d, samples_1d, trajectories
+from sparker.plots.rows import (
+    activation_pattern,
+    component_against,
+    component_plane,
+    planes,
+    principal_plane,
+    relative_sizes,
+    score_distribution,
+)
+from sparker.plots.style import KERNELS, REFERENCE
+from sparker.plots.verdict import null_distribution, p_across_widths, power_curve
+from sparker.result import TestResult
+
+__all__ = [
+    "KERNELS",
+    "REFERENCE",
+    "activation_pattern",
+    "component_against",
+    "component_plane",
+    "log_ratio_1d",
+    "null_distribution",
+    "overview",
+    "p_across_widths",
+    "planes",
+    "power_curve",
+    "principal_plane",
+    "relative_sizes",
+    "samples_1d",
+    "score_distribution",
+    "trajectories",
+]
+
+
+def overview(result: TestResult) -> Figure:
+    """The verdict, how it depends on the width, and which rows it is about."""
+    if result.models is None:
+        figure = Figure(figsize=(10, 4), layout="constrained")
+        null, widths = figure.subplots(1, 2)
+    else:
+        figure = Figure(figsize=(14, 8), layout="constrained")
+        (null, widths, scores), (left, right, pattern) = figure.subplots(2, 3)
+        score_distribution(result, ax=scores)
+        planes(result, axes=(left, right))
+        activation_pattern(result, ax=pattern)
+    null_distribution(result, ax=null)
+    p_across_widths(result, ax=widths)
+    return figure

@@ -1,0 +1,100 @@
+"""Figures of the verdict: among the toys, at each width, and how often it would be found."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from sparker.plots.style import (
+    DATA,
+    KERNELS,
+    REFERENCE,
+    axes_or_new,
+    bin_edges,
+    kernel_style,
+    label_widths,
+    plain,
+)
+from sparker.power import PowerStudy
+from sparker.result import TestResult
+
+
+def null_distribution(
+    result: TestResult, *, bins: int = 30, ax: Axes | None = None
+) -> list[Artist]:
+    """The combined scores of the anomaly-free experiments, and where the data fall."""
+    ax = axes_or_new(ax)
+    finite = result.null_score[np.isfinite(result.null_score)]
+    counts, edges = np.histogram(finite, bin_edges(np.append(finite, result.score), bins))
+    failed = len(result.null_score) - len(finite)
+    label = f"{len(finite)} anomaly-free experiments"
+    bars = ax.stairs(
+        counts, edges, fill=True, color=REFERENCE,
+        label=f"{label}, {failed} more without a score" if failed else label,
+    )  # fmt: skip
+    label = f"the data: p = {result.p_value:.2g}"
+    if np.isfinite(result.significance):
+        label += f", {result.significance} sigma"
+    line = ax.axvline(result.score, color=DATA, lw=2, label=label)
+    ax.set_xlabel("combined score, larger where the samples differ more")
+    ax.set_ylabel("experiments")
+    ax.set_ylim(0, 1.4 * max(counts.max(), 1))  # the legend stands above the bars, beside the line
+    far = result.score > edges.mean()
+    ax.legend(fontsize="small", loc="upper left" if far else "upper right")
+    return [bars, line]
+
+
+def p_across_widths(result: TestResult, *, ax: Axes | None = None) -> list[Artist]:
+    """The p-value at each width, and that of all of them together."""
+    ax = axes_or_new(ax)
+    p, best = result.p_by_width, result.best
+    (each,) = ax.plot(result.widths, p, "o-", color=DATA, label="at each width")
+    (clearest,) = ax.plot(
+        result.widths[best], p[best], "o", ms=13, mfc="none", color=DATA, label="most clearly here"
+    )
+    together = ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined")
+    least = min(1 / (result.n_toys + 1), p.min())
+    floor = ax.axhspan(
+        least / 10, least, color=REFERENCE, alpha=0.5, lw=0,
+        label=f"out of reach of {result.n_toys} experiments",
+    )  # fmt: skip
+    if result.models is None:  # numbers of columns then, from 0 on
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    else:
+        ax.set_xscale("log")
+        label_widths(ax.xaxis, result.widths)
+    ax.set_yscale("log")
+    ax.set_ylim(0.6 * least, 1.3)
+    ax.set_xlabel("column of the statistic" if result.models is None else "kernel width")
+    ax.set_ylabel("p-value")
+    ax.legend(fontsize="small")
+    return [each, clearest, together, floor]
+
+
+def power_curve(
+    study: PowerStudy | Mapping[str, PowerStudy], *, ax: Axes | None = None
+) -> list[Artist]:
+    """Power against the fraction of anomalies, with exact bars; of several studies by name."""
+    ax = axes_or_new(ax)
+    studies = {"power": study} if isinstance(study, PowerStudy) else study
+    drawn: list[Artist] = []
+    for i, (name, one) in enumerate(studies.items()):
+        points = sorted(one.points, key=lambda point: point.fraction)
+        power = np.array([point.power for point in points])
+        low, high = np.array([point.interval for point in points]).T
+        style = kernel_style(i) if len(studies) > 1 else {"color": DATA, "marker": "o"}
+        bars = ax.errorbar(
+            [point.fraction for point in points], power,
+            [np.maximum(power - low, 0), np.maximum(high - power, 0)], capsize=3, ms=5,
+            label=f"{plain(name)}, 95 % intervals", **style,
+        )  # fmt: skip
+        drawn += bars.get_children()
+    for alpha in sorted({one.alpha for one in studies.values()}):
+        drawn.append(ax.axhline(alpha, color="grey", ls=":", label=f"alpha = {alpha:g}"))
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel("fraction of anomalies in the data")
+    ax.set_ylabel("power")
+    ax.legend(fontsize="small", handlelength=3)
+    return drawn
