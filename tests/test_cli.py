@@ -126,6 +126,13 @@ def test_a_monitor_is_made_asked_and_described(folder, tmp_path):
     done = invoke("calibrate", folder / "reference.npy", monitor, "--batch-size", 60, *QUICK)
     assert done.exit_code == 0, done.output
     assert "monitor for batches of 60 rows" in invoke("info", monitor).stdout
+    assert json.loads(invoke("info", monitor, "--json").stdout) == {
+        "format": "monitor",
+        "batch_size": 60,
+        "features": 2,
+        "toys": 19,
+        "reference_rows": 300,
+    }
     watched = invoke("watch", monitor, folder / "data.npy", folder / "strange.npy", "no.npy",
                      "--alpha", 0.05)  # fmt: skip
     assert watched.exit_code == 1, watched.output

@@ -6,13 +6,14 @@ Exit codes: 0 fine, 1 an anomaly at the alpha asked for, 2 bad input or usage, 3
 
 import sys
 import traceback
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sparker.commands import look, monitor, test
-from sparker.commands.common import A_SEED, FILE, BadInput, check_outputs
+from sparker.commands.common import A_SEED, FILE, BadInput, check_outputs, discard_output
 
 INTERNAL_ERROR = 3
 INTERRUPTED = 130
@@ -31,7 +32,7 @@ class _Commands(click.Group):
             click.echo(f"Interrupted. {said}".rstrip(), err=True)
             sys.exit(INTERRUPTED)
         except BrokenPipeError:  # whoever read the output has seen enough
-            sys.stderr.close()
+            discard_output()
             sys.exit(0)
         except Exception as error:
             if ctx.params.get("debug"):
@@ -57,6 +58,8 @@ def _plain(error: Exception) -> str:
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 def main(debug: bool) -> None:
     """Does this sample come from the same distribution as that reference, and if not, where?"""
+    if isinstance(sys.stdout, TextIOWrapper):  # a character it does not have must cost no answer
+        sys.stdout.reconfigure(errors="replace")
 
 
 @main.command()

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 from sklearn.datasets import load_digits
 
+from sparker.commands.common import Out, note, reader_may_leave
 from sparker.detect import test
 from sparker.preprocess import unchanged
 from sparker.result import TestResult
@@ -37,8 +37,7 @@ def hide(hidden: int, seed: int) -> Digits:
 def run(hidden: int, seed: int, n_calibration: int, output: Path) -> None:
     """Hide the digits, look for them, and write the report."""
     digits = hide(hidden, seed)
-    note = Console(stderr=True, soft_wrap=True, highlight=False)
-    note.print(
+    note(
         f"{N_DATA} handwritten digits, {N_HIDDEN} of them a {hidden}, which none of the "
         f"{N_REFERENCE} in the reference is. Fitting them and {n_calibration} anomaly-free "
         "experiments ..."
@@ -51,7 +50,8 @@ def run(hidden: int, seed: int, n_calibration: int, output: Path) -> None:
         seed=seed,
         preprocess=unchanged,
     )
-    say(result, digits, hidden)
+    with reader_may_leave():
+        say(result, digits, hidden)
     result.report(
         output,
         images=list(16 - digits.data.reshape(-1, 8, 8)),  # ink on paper
@@ -59,18 +59,18 @@ def run(hidden: int, seed: int, n_calibration: int, output: Path) -> None:
         title=f"Is there something among these {N_DATA} digits that the reference does not have?",
         command=f"sparker demo --hidden {hidden} --seed {seed} --calibrations {n_calibration}",
     )
-    note.print(f"Now open the report: {output}")
+    note(f"Now open the report: {output}")
 
 
 def say(result: TestResult, digits: Digits, hidden: int) -> None:
     """The verdict, and what the most anomalous rows turn out to be."""
     assert result.scores is not None
     top = np.argsort(-result.scores)[:N_HIDDEN]
-    out = Console(soft_wrap=True, highlight=False)
-    out.print(result.summary(), markup=False)
+    out = Out()
+    out.say(result.summary())
     shown = " ".join(str(label) for label in digits.label[top])
-    out.print(f"the {len(top)} most anomalous digits are: {shown}", markup=False)
-    out.print(
+    out.say(f"the {len(top)} most anomalous digits are: {shown}")
+    out.say(
         f"{np.sum(digits.label[top] == hidden)} of them are the hidden {hidden}, which make up "
         f"{N_HIDDEN / N_DATA:.0%} of the data"
     )

@@ -1,16 +1,20 @@
 """What several commands share: options, reading the two files, speaking."""
 
+import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from sparker.io import Table
+    from sparker import io
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -21,9 +25,55 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
+class Out(Console):
+    """Stdout, for people: text of any length in one line, tables as wide as the terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False)
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """A line, exactly as it is."""
+        self.print(Text(text), style=style, soft_wrap=True)
+
+    def table(self, title: str, columns: Mapping[str, Sequence[str | Text]]) -> None:
+        """A table of columns by name: strings are numbers and never cut, texts give way."""
+        table = Table(title=title, title_justify="left", padding=(0, int(self.width >= 60)))
+        for name, cells in columns.items():
+            widest = max((len(cell) for cell in cells if isinstance(cell, str)), default=None)
+            table.add_column(name, justify="left" if widest is None else "right", min_width=widest)
+        for row in zip(*columns.values(), strict=True):
+            table.add_row(*row)
+        self.print(table)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to ``reader_may_leave``; Rich would end here, with the code of an anomaly."""
+        raise
+
+
 def note(text: str) -> None:
     """Say something along the way, on stderr."""
     Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Whoever reads the output may have seen enough, like ``head``; everything else goes on."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Write what is still to come nowhere: Python complains at its end if it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def cell(text: str, *, cut: bool = False) -> Text:
+    """The user's words in a table, without control codes; wrapped or cut where room is short."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return Text(" ".join(plain.split()), no_wrap=cut, overflow="ellipsis" if cut else "fold")
 
 
 def comma_list(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
@@ -113,7 +163,7 @@ def read_two(
     key: str | None,
     reference_extra: list[str],
     data_extra: list[str],
-) -> "tuple[Table, Table]":
+) -> "tuple[io.Table, io.Table]":
     """Both files, with the same features in the same order."""
     from sparker import io
 

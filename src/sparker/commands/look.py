@@ -1,6 +1,8 @@
 """``sparker report``, ``sparker info`` and ``sparker power``."""
 
 import json
+import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import click
 from sparker.commands.common import (
     FILE,
     BadInput,
+    Out,
+    cell,
     check_outputs,
     column_options,
     comma_list,
@@ -16,24 +20,22 @@ from sparker.commands.common import (
     fit_settings,
     note,
     read_two,
+    reader_may_leave,
 )
+from sparker.commands.pictures import picture_column, picture_files
+from sparker.commands.test import to_json
 
 
 @click.command()
 @click.argument("result", type=FILE)
 @click.option("--output", default="report.html", show_default=True, type=FILE)
-@click.option("--data", help="The data file, for texts and observables.")
+@click.option("--data", help="The data file, for texts, pictures and observables.")
 @click.option("--text", help="Column of --data with a text for each row.")
+@click.option("--images", help="Column of --data with picture files, or a folder of one a row.")
 @click.option("--observables", callback=comma_list, help="Columns of --data with numbers.")
+@column_options
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True))
-def report(
-    result: Path,
-    output: Path,
-    data: str | None,
-    text: str | None,
-    observables: list[str],
-    alpha: float | None,
-) -> None:
+def report(result: Path, output: Path, **options: Any) -> None:
     """Write the report of a RESULT that `sparker test --save` kept.
 
     Example: sparker report result.npz --output report.html
@@ -42,17 +44,27 @@ def report(
     from sparker.result import TestResult
 
     check_outputs({"output": output})
-    if data is None and (text or observables):
-        raise BadInput("--text and --observables are columns of the data; name its file by --data")
+    data, text, images = (options[name] for name in ("data", "text", "images"))
+    observables = options["observables"]
+    if data is None and (text or images or observables):
+        raise BadInput("--text, --images and --observables need the data; name its file by --data")
     found = TestResult.load(result)
-    extra = [*observables, *([text] if text else [])]
-    values = io.read(data, extra=extra, columns=found.columns or None).extra if data else {}
-    found.report(
-        output,
-        texts=values[text].tolist() if text else None,
-        observables={name: values[name] for name in observables} or None,
-        alpha=alpha,
-    )
+    extras: dict[str, Any] = {}
+    if data is not None:
+        pictures = picture_column(images, data, options["key"])
+        table = io.read(
+            data,
+            columns=options["columns"] or found.columns or None,
+            ignore=options["ignore"],
+            extra=[*observables, *(name for name in (text, pictures) if name)],
+            key=options["key"],
+        )
+        extras = {
+            "texts": table.extra[text].tolist() if text else None,
+            "images": picture_files(images, pictures, data, table),
+            "observables": {name: table.extra[name] for name in observables} or None,
+        }
+    found.report(output, **extras, alpha=options["alpha"])
     note(f"The report is in {output}.")
 
 
@@ -70,42 +82,60 @@ def info(file: str, key: str | None, as_json: bool) -> None:
     from sparker.result import TestResult
 
     if file.endswith(".npz"):
-        try:
-            click.echo(TestResult.load(file).summary())
-            return
-        except ValueError:
-            pass
-        try:
-            made = Monitor.load(file)
-        except ValueError:
-            pass
-        else:
+        with suppress(ValueError):
+            result = TestResult.load(file)
+            whole = to_json(result, None, None, None, tail=False)
             click.echo(
-                f"monitor for batches of {made.batch_size} rows with {made.reference.shape[1]} "
-                f"features: {len(made.null.t)} toys from {len(made.reference)} reference rows"
+                json.dumps(whole, indent=1, allow_nan=False) if as_json else result.summary()
+            )
+            return
+        with suppress(ValueError):
+            made = Monitor.load(file)
+            n_reference, n_features = made.reference.shape
+            counts = {
+                "batch_size": made.batch_size,
+                "features": n_features,
+                "toys": len(made.null.t),
+                "reference_rows": n_reference,
+            }
+            click.echo(
+                json.dumps({"format": "monitor", **counts})
+                if as_json
+                else f"monitor for batches of {made.batch_size} rows with {n_features} features: "
+                f"{len(made.null.t)} toys from {n_reference} reference rows"
             )
             return
     found = io.describe(file, key)
+    columns = found.columns
     if as_json:
-        columns = [column._asdict() for column in found.columns]
-        click.echo(json.dumps({"format": found.format, "rows": found.rows, "columns": columns}))
+        plain = {
+            "format": found.format,
+            "rows": found.rows,
+            "columns": [
+                column._asdict() | {"low": _finite(column.low), "high": _finite(column.high)}
+                for column in columns
+            ],
+        }
+        click.echo(json.dumps(plain, allow_nan=False))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    shown: dict[str, list[Any]] = {
+        "column": [cell(column.name) for column in columns],
+        "holds": [cell(column.kind) for column in columns],
+        "from": [_number(column.low) for column in columns],
+        "to": [_number(column.high) for column in columns],
+        "missing": [str(column.n_missing or "") for column in columns],
+    }
+    if any(column.example for column in columns):
+        shown["such as"] = [cell(column.example or "", cut=True) for column in columns]
+    Out().table(f"{found.format}, {found.rows} rows", shown)
 
-    table = Table(title=f"{found.format}, {found.rows} rows", title_justify="left")
-    for name in ("column", "holds", "from", "to", "missing"):
-        table.add_column(name, justify="left" if name in ("column", "holds") else "right")
-    for column in found.columns:
-        ends = (
-            ["" if end is None else f"{end:.6g}" for end in (column.low, column.high)]
-            if column.kind == "number"
-            else [(column.example or "")[:40], ""]
-        )
-        missing = str(column.n_missing or "")
-        table.add_row(*map(Text, (column.name, column.kind, *ends, missing)))  # no markup
-    Console(highlight=False).print(table)
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
 
 
 @click.command()
@@ -180,7 +210,12 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
         alpha=options["alpha"],
         **fit_settings(options),
     )
-    click.echo(json.dumps(study.to_dict(), indent=1) if options["as_json"] else study.summary())
+    with reader_may_leave():
+        click.echo(
+            json.dumps(study.to_dict(), indent=1, allow_nan=False)
+            if options["as_json"]
+            else study.summary()
+        )
     if options["figure"]:
         from matplotlib.figure import Figure
 

@@ -12,6 +12,8 @@ import click
 from sparker.commands.common import (
     FILE,
     BadInput,
+    Out,
+    cell,
     check_outputs,
     column_options,
     comma_list,
@@ -20,7 +22,9 @@ from sparker.commands.common import (
     fit_settings,
     note,
     read_two,
+    reader_may_leave,
 )
+from sparker.commands.pictures import picture_column, picture_files
 from sparker.whole import whole_file
 
 if TYPE_CHECKING:
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
 
 MOST_OBSERVABLES = 20
 N_ROWS_SHOWN = 10
-PICTURES = {".png", ".jpg", ".jpeg"}
 
 
 @click.command()
@@ -87,7 +90,10 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     settings = fit_settings(options)
     outputs = {name: options[name] for name in ("report", "rows", "save")}
     check_outputs(outputs)
-    shown = [name for name in (options["text"], _column(options["images"])) if name]
+    if not options["report"] and (options["images"] or options["observables"]):
+        raise BadInput("--images and --observables are for the report; name its file by --report")
+    pictures = picture_column(options["images"], data, options["key"])
+    shown = [name for name in (options["text"], pictures) if name]
     both = [*([options["groups"]] if options["groups"] else []), *options["observables"]]
     weights = [options["weights"]] if options["weights"] else []
     first, second = read_two(
@@ -99,6 +105,8 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         reference_extra=[*both, *weights],
         data_extra=[*both, *shown],
     )
+    images = picture_files(options["images"], pictures, data, second)
+    observables = [_observables(options["observables"], table) for table in (second, first)]
     result = detect.test(
         first,
         second,
@@ -111,6 +119,13 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         **settings,
     )
     texts = second.extra[options["text"]].tolist() if options["text"] else None
+    anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
+    with reader_may_leave():
+        if options["as_json"]:
+            found = to_json(result, anomaly, options["alpha"], texts, tail=options["tail"])
+            click.echo(json.dumps(found, indent=1, allow_nan=False))
+        else:
+            speak(result, anomaly, options["alpha"], texts, tail=options["tail"])
     if options["rows"]:
         write_rows(options["rows"], result)
     if options["save"]:
@@ -119,21 +134,16 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         result.report(
             options["report"],
             texts=texts,
-            images=_images(options["images"], data, second),
-            observables=_observables(options["observables"], second),
-            reference_observables=_observables(options["observables"], first),
+            images=images,
+            observables=observables[0],
+            reference_observables=observables[1],
             command=command_line(),
             alpha=options["alpha"],
         )
-    anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
-    if options["as_json"]:
-        found = to_json(result, anomaly, options["alpha"], texts, tail=options["tail"])
-        click.echo(json.dumps(found, indent=1, allow_nan=False))
-    else:
-        speak(result, anomaly, options["alpha"], texts, tail=options["tail"])
     for name, path in outputs.items():
         if path:
-            note(f"The {'result' if name == 'save' else name} is in {path}.")
+            what = {"save": "result is", "rows": "rows are"}.get(name, "report is")
+            note(f"The {what} in {path}.")
     if anomaly:
         sys.exit(1)
 
@@ -190,32 +200,25 @@ def speak(
     tail: bool,
 ) -> None:
     """The result on stdout, for people."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    out = Console(highlight=False, soft_wrap=True)
+    out = Out()
     if anomaly is not None:
-        word = "anomaly" if anomaly else "compatible"
-        out.print(f"[bold]{word}[/bold] at alpha = {alpha:g}")
-    out.print(result.summary(), markup=False)
+        out.say(f"{'anomaly' if anomaly else 'compatible'} at alpha = {alpha:g}", style="bold")
+    out.say(result.summary())
     if tail:
         try:
-            out.print(str(result.tail_fit()), markup=False)
+            out.say(str(result.tail_fit()))
         except ValueError as error:
-            out.print(f"not extrapolated: {error}", markup=False)
+            out.say(f"not extrapolated: {error}")
     rows = most_anomalous(result, N_ROWS_SHOWN, texts)
     if rows:
-        table = Table(title="Most anomalous data rows, counted from 0")
-        table.add_column("row", justify="right")
-        table.add_column("log density ratio", justify="right")
-        table.add_column("leading kernel", justify="right")
+        columns: dict[str, list[Any]] = {
+            "row": [str(row["row"]) for row in rows],
+            "log density ratio": [f"{row['score']:+.2f}" for row in rows],
+            "leading kernel": [str(row["kernel"]) for row in rows],
+        }
         if texts is not None:
-            table.add_column("text", overflow="ellipsis", no_wrap=True)
-        for row in rows:
-            text = [Text(row["text"])] if texts is not None else []  # brackets in it no markup
-            table.add_row(str(row["row"]), f"{row['score']:+.2f}", str(row["kernel"]), *text)
-        Console(highlight=False).print(table)
+            columns["text"] = [cell(row["text"], cut=True) for row in rows]
+        out.table("Most anomalous data rows, counted from 0", columns)
 
 
 def write_rows(path: Path, result: "TestResult") -> None:
@@ -244,26 +247,6 @@ def write_rows(path: Path, result: "TestResult") -> None:
 def brief(value: float) -> str:
     """A number for a table."""
     return f"{value:.6g}"
-
-
-def _column(images: str | None) -> str | None:
-    return None if images is None or Path(images).is_dir() else images
-
-
-def _images(images: str | None, data: str, table: "Table") -> list[str] | None:
-    if images is None:
-        return None
-    folder = Path(images)
-    if folder.is_dir():
-        files = sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURES)
-        if len(files) != len(table.points):
-            raise BadInput(
-                f"{folder} holds {len(files)} pictures, {data} has {len(table.points)} rows; one a "
-                "row is needed, in the order of their names"
-            )
-        return [str(file) for file in files]
-    beside = Path(data).parent
-    return [str(beside / str(name)) for name in table.extra[images]]
 
 
 def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | None":

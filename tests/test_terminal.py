@@ -1,0 +1,408 @@
+"""The command line where it is read: terminals wide and narrow, pipes that close, and pictures."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import sparker
+from sparker import detect
+from sparker.cli import main
+from sparker.progress import reporter
+
+N_REFERENCE, N_DATA = 200, 30
+TEXTS = ["[bold]\x1b[31mred\x1b[0m\r\n\x07", "\N{SNOWMAN} " + "long words " * 30, "plain"]
+COLOUR = re.compile(r"\x1b\[[0-9;]*\b(3[0-79]|4[0-79]|[34]8;[0-9;]+|9[0-7]|10[0-7])\b[0-9;]*m")
+FEATURES = ["--columns", "x,y"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two tables, one picture a data row, and what a test finds in them."""
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(0)
+    tables = {"reference": rng.normal(size=(N_REFERENCE, 2)), "data": rng.normal(size=(N_DATA, 2))}
+    tables["data"][:10] = 2
+    (folder / "pictures").mkdir()
+    for i in range(N_DATA):  # whose shade is their number
+        Image.new("L", (4, 4), i).save(folder / "pictures" / f"{i}.png")
+    for name, rows in tables.items():
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["x", "y", "picture", "text"])
+            for i, row in enumerate(rows):
+                # The other way round than in the folder.
+                writer.writerow([*row, f"pictures/{N_DATA - 1 - i}.png", TEXTS[i % len(TEXTS)]])
+    found = sparker.test(
+        *tables.values(),
+        n_calibration=9,
+        config=sparker.FitConfig(n_kernels=2),
+        widths=sparker.WidthConfig(steps=20, n_widths=2),
+    )
+    found.save(folder / "result.npz")
+    return folder
+
+
+@pytest.fixture
+def result(folder, monkeypatch):
+    """Spares every command the fit."""
+    known = sparker.TestResult.load(folder / "result.npz")
+    monkeypatch.setattr(detect, "test", lambda *args, **kwargs: known)
+    return known
+
+
+def invoke(*arguments, **options):
+    return CliRunner(**options).invoke(main, [str(argument) for argument in arguments])
+
+
+def run_test(folder, *arguments):
+    return invoke("test", folder / "reference.csv", folder / "data.csv", *FEATURES, *arguments)
+
+
+class Screen(io.TextIOWrapper):
+    """A terminal, as far as anyone can tell."""
+
+    def __init__(self, encoding="utf-8"):
+        super().__init__(io.BytesIO(), encoding)
+
+    def isatty(self):
+        return True
+
+    @property
+    def text(self):
+        self.flush()
+        return self.buffer.getvalue().decode(self.encoding)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Both streams on one; ``terminal(...)`` runs a command and returns what is to be seen."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "COLORTERM", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+    def run(*arguments):
+        screen = Screen()
+        with monkeypatch.context() as here:
+            here.setattr(sys, "stdout", screen)
+            here.setattr(sys, "stderr", screen)
+            code = main.main([str(argument) for argument in arguments], standalone_mode=False)
+        assert not code
+        return screen.text
+
+    return run
+
+
+# Colours.
+
+
+def test_a_terminal_gets_styles_and_no_colours_where_none_are_wanted(
+    folder, result, terminal, monkeypatch
+):
+    command = ["test", folder / "reference.csv", folder / "data.csv", *FEATURES, "--alpha", 0.01]
+    assert "\x1b[1mcompatible at alpha = 0.01" in terminal(*command)
+
+    def bar():
+        screen = Screen()
+        with monkeypatch.context() as here:
+            here.setattr(sys, "stderr", screen)
+            with reporter(None, 5) as tell:
+                tell(3)
+        return screen.text
+
+    assert COLOUR.search(bar())
+    monkeypatch.setenv("NO_COLOR", "1")
+    for seen in (terminal(*command), terminal("info", folder / "data.csv"), bar()):
+        assert not COLOUR.search(seen)
+
+
+def test_pipes_get_neither_codes_nor_bars(folder, result, capfd):
+    for done in (
+        run_test(folder, "--text", "text", "--alpha", 0.01),
+        invoke("info", folder / "data.csv"),
+        invoke("info", folder / "result.npz"),
+    ):
+        assert done.exit_code == 0, done.output
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stdout)
+        assert done.stderr == ""
+    with reporter(None, 5) as tell:
+        tell(3)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_json_is_all_there_is_on_stdout_while_a_bar_runs_on_stderr(folder):
+    command = [sys.executable, "-m", "sparker", "test", folder / "reference.csv",
+               folder / "data.csv", *FEATURES, "--calibrations", "9", "--steps", "10",
+               "--kernels", "1", "--json", "--text", "text", "--rows",
+               folder / "rows.csv"]  # fmt: skip
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "TERM": "xterm-256color"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        said = b""
+        while piece := _read(ours):
+            said += piece
+        out = process.stdout.read()
+    assert process.returncode == 0, said
+    found = json.loads(out)
+    assert found["most_anomalous"][0]["text"] in [text.strip() for text in TEXTS] + TEXTS
+    assert b"toys" in said
+    assert b"\x1b[" in said
+    assert b"The rows are in" in said
+    os.close(ours)
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # nobody writes to it any more
+        return b""
+
+
+# Room.
+
+
+@pytest.mark.parametrize("columns", [200, 80, 40, 20])
+def test_narrow_terminals_lose_nothing_that_matters(columns, folder, result, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = run_test(folder, "--text", "text", "--alpha", 0.01)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == "compatible at alpha = 0.01"
+    assert lines[1 : 1 + len(result.summary().splitlines())] == result.summary().splitlines()
+    shown = [line for line in lines if line.startswith("\N{BOX DRAWINGS LIGHT VERTICAL}")]
+    top = np.argsort(-result.scores)[:10]
+    for line, row in zip(shown, top, strict=True):
+        cells = [cell.strip() for cell in line.split("\N{BOX DRAWINGS LIGHT VERTICAL}")[1:4]]
+        kernel = np.argmax(np.abs(result.data_components[row]))
+        assert cells == [str(row), f"{result.scores[row]:+.2f}", str(kernel)]
+    assert max(map(len, shown)) <= columns
+
+
+def test_large_numbers_are_whole_in_a_narrow_table(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    (tmp_path / "t.csv").write_text("energy_of_the_leading_jet,y\n-1234.56,1e-30\n98765.4,2e-30\n")
+    shown = invoke("info", tmp_path / "t.csv").stdout
+    for number in ("-1234.56", "98765.4", "1e-30", "2e-30"):
+        assert number in shown
+    name = "".join(line[1:].split("\N{BOX DRAWINGS LIGHT VERTICAL}")[0].strip()
+                   for line in shown.splitlines()[4:])  # fmt: skip
+    assert name.startswith("energy_of_the_leading_jet")
+
+
+def test_a_terminal_without_the_characters_still_gets_the_answer(folder, result):
+    done = invoke(
+        "test", folder / "reference.csv", folder / "data.csv", *FEATURES, "--text", "text",
+        charset="ascii",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "p-value" in done.stdout
+    assert "? long words" in done.stdout
+
+
+# Readers that leave.
+
+SHORT_CUT = """
+import sys
+import sparker
+from sparker import detect
+from sparker.cli import main
+known = sparker.TestResult.load(sys.argv[1])
+detect.test = lambda *args, **kwargs: known
+main(sys.argv[2:])
+"""
+
+
+def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
+    files = [folder / "reference.csv", folder / "data.csv"]
+    commands = {
+        "text": (["test", *files, *FEATURES, "--alpha", "0.01", "--rows", tmp_path / "rows"], 0),
+        "json": (["test", *files, *FEATURES, "--json", "--alpha", "0.5", "--save",
+                  tmp_path / "saved.npz"], 1),
+        "table": (["info", files[1]], 0),
+    }  # fmt: skip
+    running = {}
+    for name, (arguments, _) in commands.items():
+        reading, writing = os.pipe()
+        os.close(reading)  # as `head` does, only sooner
+        running[name] = subprocess.Popen(
+            [sys.executable, "-c", SHORT_CUT, folder / "result.npz", *map(str, arguments)],
+            stdout=writing, stderr=subprocess.PIPE, text=True,
+            env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        )  # fmt: skip
+        os.close(writing)
+    for name, (_, code) in commands.items():
+        _, said = running[name].communicate(timeout=60)
+        assert running[name].returncode == code, said
+        assert "Traceback" not in said
+        assert "Broken" not in said
+    assert (tmp_path / "rows").exists()
+    assert sparker.TestResult.load(tmp_path / "saved.npz")
+
+
+# JSON.
+
+
+def test_info_is_json_whatever_the_file_holds(folder, tmp_path):
+    found = json.loads(invoke("info", folder / "result.npz", "--json").stdout)
+    assert (found["schema"], found["toys"]["compared"]) == (1, 9)
+    rows = np.random.default_rng(0).normal(size=(100, 2))
+    rows[3, 1] = np.inf
+    np.save(tmp_path / "rows.npy", rows)
+
+    def no_constants(name):
+        raise AssertionError(f"{name} is no JSON")
+
+    found = json.loads(
+        invoke("info", tmp_path / "rows.npy", "--json").stdout, parse_constant=no_constants
+    )
+    assert found["columns"][1]["high"] is None
+    assert found["columns"][1]["low"] == rows[:, 1].min()
+
+
+# Pictures.
+
+
+@pytest.fixture
+def reported(monkeypatch):
+    """What goes into the report, instead of a report."""
+    found = {}
+    monkeypatch.setattr(
+        sparker.TestResult, "report", lambda self, path, **options: found.update(options)
+    )
+    return found
+
+
+def shades(images):
+    return [Image.open(image).getpixel((0, 0)) for image in images]
+
+
+def test_pictures_from_a_column_or_a_folder(folder, result, reported, tmp_path):
+    report = tmp_path / "r.html"
+    assert run_test(folder, "--images", "picture", "--report", report).exit_code == 0
+    assert shades(reported["images"]) == list(range(N_DATA))[::-1]
+    done = run_test(folder, "--images", folder / "pictures", "--report", report)
+    assert done.exit_code == 0, done.output
+    assert shades(reported["images"]) == list(range(N_DATA))  # 2.png before 10.png
+    for images, order in (("picture", -1), (folder / "pictures", 1)):
+        done = invoke("report", folder / "result.npz", "--data", folder / "data.csv", *FEATURES,
+                      "--images", images, "--output", report)  # fmt: skip
+        assert done.exit_code == 0, done.output
+        assert shades(reported["images"]) == list(range(N_DATA))[::order]
+    done = invoke("report", folder / "result.npz", "--images", "picture", "--output", report)
+    assert done.exit_code == 2
+    assert "name its file by --data" in done.stderr
+
+
+def test_a_column_goes_before_a_folder_of_its_name(folder, result, reported, monkeypatch, tmp_path):
+    (tmp_path / "picture").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert run_test(folder, "--images", "picture", "--report", "r.html").exit_code == 0
+    assert shades(reported["images"])[0] == N_DATA - 1
+
+
+def test_pictures_get_into_the_report(folder, result, tmp_path):
+    report = tmp_path / "r.html"
+    done = run_test(folder, "--images", "picture", "--report", report)
+    assert done.exit_code == 0, done.output
+    assert report.read_text().count("data:image/png;base64") >= N_DATA
+    assert f"The report is in {report}" in done.stderr
+
+
+def copy_with(folder, target, **rows):
+    """The data with other pictures in some rows."""
+    with (folder / "data.csv").open(newline="") as file:
+        header, *lines = list(csv.reader(file))
+    for line in lines:
+        line[2] = str(folder / line[2])
+    for row, name in rows.items():
+        lines[int(row[1:])][2] = str(name)
+    with target.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *lines])
+    return target
+
+
+def half(folder, suffix, tmp_path):
+    """The first half of a picture that has much to it."""
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / f"whole{suffix}")
+    content = (tmp_path / f"whole{suffix}").read_bytes()
+    (tmp_path / f"half{suffix}").write_bytes(content[: len(content) // 2])
+    return tmp_path / f"half{suffix}"
+
+
+def text_file(folder, suffix, tmp_path):
+    (tmp_path / f"text{suffix}").write_text("no picture")
+    return tmp_path / f"text{suffix}"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda *at: "gone.png", "row 7 of {data} names the picture 'gone.png', which is not"),
+        (lambda *at: "", "row 7 of {data} names no picture; picture must hold the names of files"),
+        (text_file, "text.png, the picture of row 7 of {data}, cannot be read as PNG or JPEG"),
+        (half, "half.png, the picture of row 7 of {data}, cannot be read as PNG or JPEG"),
+    ],
+)
+def test_pictures_that_are_not_there_are_missed_at_once(
+    make, message, folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(detect, "test", None)  # called, it would be an error of ours
+    data = copy_with(folder, tmp_path / "data.csv", r7=make(folder, ".png", tmp_path))
+    done = invoke("test", folder / "reference.csv", data, *FEATURES, "--images", "picture",
+                  "--report", tmp_path / "r.html")  # fmt: skip
+    assert done.exit_code == 2, done.output
+    assert message.format(data=data) in done.stderr
+    assert len(done.stderr.splitlines()) <= 3
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        ("few", "holds 2 pictures (.png, .jpg), {data} has 30 rows; one a row is needed"),
+        ("nothing", "has no column 'nothing'"),
+        ("text", "names the picture"),
+        ("x", "names the picture"),
+    ],
+)
+def test_pictures_that_do_not_fit_are_missed_at_once(
+    images, message, folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(detect, "test", None)
+    (tmp_path / "few").mkdir()
+    for name in ("1.png", "2.JPG", "notes.txt"):
+        (tmp_path / "few" / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    done = run_test(folder, "--images", images, "--report", "r.html")
+    assert done.exit_code == 2, done.output
+    assert message.format(data=folder / "data.csv") in done.stderr
+
+
+def test_pictures_without_a_report_are_a_mistake(folder, monkeypatch):
+    monkeypatch.setattr(detect, "test", None)
+    done = run_test(folder, "--images", "picture")
+    assert done.exit_code == 2
+    assert "name its file by --report" in done.stderr
+
+
+def test_a_picture_that_breaks_off_costs_the_report_but_no_answer(folder, result, tmp_path):
+    data = copy_with(folder, tmp_path / "data.csv", r7=half(folder, ".jpg", tmp_path))
+    done = invoke("test", folder / "reference.csv", data, *FEATURES, "--images", "picture",
+                  "--report", tmp_path / "r.html", "--save", tmp_path / "saved.npz")  # fmt: skip
+    assert done.exit_code == 2, done.output
+    assert "images[7] cannot be shown" in done.stderr
+    assert "p-value" in done.stdout
+    assert (tmp_path / "saved.npz").exists()
+    assert not (tmp_path / "r.html").exists()
