@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hatchling.builders.wheel import WheelBuilder
 
 from sparker.cli import main
 
@@ -23,6 +24,16 @@ def test_importing_computes_nothing_and_takes_no_device():
     )
     result = run(sys.executable, "-c", code)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_wheel_has_everything_that_is_not_code_too():
+    source = ROOT / "src"
+    suffixes = {".py", ".typed", ".html", ".css", ".js"}
+    own = {path for path in source.rglob("*") if path.suffix in suffixes}
+    packed = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    assert {str(path.relative_to(source)) for path in own} <= packed
+    templates = {f"sparker/report/templates/report.{suffix}" for suffix in ("html", "css", "js")}
+    assert {"sparker/py.typed", *templates} <= packed
 
 
 def test_every_command_has_an_example():

@@ -323,6 +323,7 @@ def test_null_distribution_where_something_is_missing_or_all_the_same(result):
         assert draws(plots.null_distribution, same)
         bars, _ = plots.null_distribution(same)
         assert bars.get_data().values.sum() == N_TOYS
+        assert np.all(np.diff(bars.get_data().edges) > 0)  # wide enough to be seen
         assert legend_of(bars.axes)[1] == "the data: p = 1"
     far = dataclasses.replace(result, null_score=result.null_score - 50, score=-70.0)
     bars, _ = plots.null_distribution(far)  # a rule of the user's may give negative scores
