@@ -303,6 +303,7 @@ HOSTILE = {
     "best is text": with_header(best="0"),
     "significance is a number": with_header(significance=2.0),
     "interval of three": with_header(interval=[0.1, 0.2, 0.3]),
+    "directions of another fit": with_member(npy(described("(3, 2)"), bytes(48)), "directions.npy"),
     "weights of too few": with_header(reference_weights=[1.0, 2.0]),
     "negative weights": with_header(reference_weights=[-1.0, 2.0] * (N_REFERENCE // 2)),
     "weights in words": with_header(reference_weights="heavy"),
@@ -584,6 +585,7 @@ def test_a_weighted_result_has_the_plane_of_its_weights():
     fitted = result.transform(make_samples()[0])
     directions = sparker.preprocess.principal_directions(fitted, 2, result.reference_weights)
     np.testing.assert_allclose(result.reference_plane, fitted @ directions)
+    np.testing.assert_array_equal(result.directions, directions)
     assert (
         np.abs(
             fitted @ sparker.preprocess.principal_directions(fitted, 2) - result.reference_plane

@@ -312,7 +312,11 @@ def _plane(
 ) -> dict[str, np.ndarray]:
     """The rows in the plane in which the reference varies most, to draw them in."""
     directions = principal_directions(reference, 2, weights)
-    return {"data_plane": data @ directions, "reference_plane": reference @ directions}
+    return {
+        "data_plane": data @ directions,
+        "reference_plane": reference @ directions,
+        "directions": directions,
+    }
 
 
 def check_enough_rows(observed: Samples, n_kernels: int) -> None:

@@ -78,6 +78,7 @@ class TestResult:
     reference_components: np.ndarray | None  # (N_R, M)
     data_plane: np.ndarray  # (N_D, 2) the data in the plane of the reference's largest variance
     reference_plane: np.ndarray  # (N_R, 2)
+    directions: np.ndarray  # (r, 2) what spans that plane, in the r coordinates of the fit
     reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
     columns: tuple[str, ...]
     """The names of the features, where the samples came with any."""
@@ -311,6 +312,9 @@ def _restore(header: Mapping[str, Any], contents: Mapping[str, np.ndarray]) -> d
             raise ValueError(f"{name} has shape {values[name].shape}, not ({n_widths},)")
     if not 0 <= values["best"] < n_widths:
         raise ValueError(f"best is {values['best']}")
+    n_fitted = values["transform"].matrix.shape[-1]
+    if values["directions"].shape != (n_fitted, 2):
+        raise ValueError(f"directions has shape {values['directions'].shape}, not ({n_fitted}, 2)")
     weights = values["reference_weights"]
     if weights is not None:
         n_reference = len(values["reference_plane"])

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from bokeh.resources import Resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
-from sparker.report import cards, figures, rows
+from sparker.report import axes, cards, figures, histograms, rows
 from sparker.report.thumbnails import Picture
 from sparker.report.words import number, verdict
 from sparker.result import TestResult
@@ -20,6 +20,7 @@ from sparker.whole import whole_file
 
 TITLE = "Do the data come from the reference's distribution?"
 PAGE = 25  # table rows at a time
+TILE = 20  # characters of a text that fits below a small picture
 
 
 def render(
@@ -59,6 +60,7 @@ def render(
         "command": command,
         "settings": _flat(result.settings),
         "page": PAGE,
+        "reach": figures.smallest_p(result),
         **_sizes(result),
     }
     if result.models is not None:
@@ -93,20 +95,31 @@ def _interpretation(
 ) -> dict[str, Any]:
     """What only a test with kernels can say; its plots are added to ``plots``."""
     assert result.data_components is not None
-    assert result.scores is not None
-    order = rows.kernel_order(result.data_components)
-    kernels = cards.cards(result, extras, order)
-    shown = rows.choose(result, extras, order, [row for card in kernels for row in card.rows])
-    histograms = figures.observable_histograms(result, extras, order[0])
+    claimed, plane = cards.claims(result), axes.plane(result)
+    order = list(claimed)
+    strongest = order[0]
+    kernels = cards.cards(result, extras, claimed)
+    examples = [row for card in kernels for row in card.rows]
+    shown = rows.choose(result, extras, order, cards.axes(kernels, order), examples)
+    strength = np.abs(result.data_components[:, strongest])
+    chosen, n_observables = histograms.beside(extras, plane, strength)
+    drawn = [(one.name, histograms.histogram(result, one, strongest, claimed[strongest]))
+             for one in chosen]  # fmt: skip
+    filled = [(name, plot) for name, plot in drawn if plot is not None]
+    kinds = ["features"] * bool(plane.features)
+    kinds += ["observables"] * (len(chosen) > len(plane.features))
     plots["score_distribution"] = figures.score_distribution(result)
-    plots |= figures.planes(result, shown)
-    plots |= {f"observable{i}": plot for i, (_, plot) in enumerate(histograms)}
+    plots |= figures.planes(result, shown, claimed, plane)
+    plots |= {f"observable{i}": plot for i, (_, plot) in enumerate(filled)}
     return {
         "cards": kernels,
         "shown": shown,
-        "histograms": [name for name, _ in histograms],
-        "scores": result.scores,
-        "c": expit(result.scores),
+        "plane": plane,
+        "histograms": [name for name, _ in filled],
+        "beside": " and ".join(kinds).capitalize(),
+        "n_observables": n_observables,
+        "n_drawn": len(chosen) - len(plane.features),
+        "tiles": all(len(shown.texts.get(row, "")) <= TILE for row in examples),
     }
 
 
@@ -118,7 +131,12 @@ def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "colour": figures.colour, "symbol": figures.symbol}
+    environment.filters |= {
+        "number": number,
+        "colour": figures.colour,
+        "symbol": figures.symbol,
+        "cell": _cell,
+    }
 
     # Not sorted, which is the default: Bokeh's objects are defined where they first appear.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
@@ -139,6 +157,13 @@ def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
         digests=[_digest(script) for script in scripts],
     )
     return page.encode(errors="replace").decode()  # half a surrogate pair is no text
+
+
+def _cell(value: Any, column: Mapping[str, Any]) -> str:
+    """A cell of the table as it is shown."""
+    if value is None:
+        return ""
+    return f"{value:.{column['digits']}f}" if "digits" in column else str(value)
 
 
 def _digest(script: str) -> str:

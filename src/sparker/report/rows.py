@@ -19,6 +19,8 @@ TEXT_BUDGET, NAME_BUDGET = 800_000, 300_000  # bytes of all texts, of all names
 CLIPS = (400, 200, 100, 50, 25)  # characters of a text: the most that stays within the budget
 COMPONENTS = 8  # kernels with a column of their own in the table
 OBSERVABLES = 20  # observables with a column of their own
+DIGITS, DECIMALS = 6, 3  # of observables, of f and c
+LONG = 20  # characters of a text that needs a wide column
 
 MARKUP = re.compile("[<>&'\"\\\\\n]")
 
@@ -101,7 +103,7 @@ class Shown(NamedTuple):
     rows: np.ndarray  # (n,) of data rows
     reference: np.ndarray  # of reference rows
     order: list[int]  # kernels, strongest first
-    listed: list[int]  # those with a column of their own, the two leading ones first
+    listed: list[int]  # those with a column of their own, the two that are drawn first
     leading: np.ndarray  # (N_D,) the kernel with the most to say about a row
     images: dict[int, str]
     texts: dict[int, str]
@@ -112,8 +114,17 @@ class Shown(NamedTuple):
     """What was left out, if anything."""
 
 
-def choose(result: TestResult, extras: Extras, order: list[int], priority: Sequence[int]) -> Shown:
-    """Choose the rows to show and fill the table; ``priority`` rows get their pictures first."""
+def choose(
+    result: TestResult,
+    extras: Extras,
+    order: list[int],
+    axes: Sequence[int],
+    priority: Sequence[int],
+) -> Shown:
+    """Choose the rows to show and fill the table.
+
+    ``axes`` are the kernels that are drawn first; ``priority`` rows get their pictures first.
+    """
     components, scores = result.data_components, result.scores
     assert components is not None
     assert scores is not None
@@ -128,8 +139,7 @@ def choose(result: TestResult, extras: Extras, order: list[int], priority: Seque
     reference = np.arange(n_reference)
     if n_reference > REFERENCE:
         reference = np.sort(rng.choice(n_reference, REFERENCE, replace=False))
-    leading_two = np.argsort(-np.abs(components).sum(0), kind="stable")[:2].tolist()
-    listed = list(dict.fromkeys([*leading_two, *order]))[:COMPONENTS]
+    listed = list(dict.fromkeys([*axes, *order]))[:COMPONENTS]
     wanted = list(dict.fromkeys([*priority, *rows.tolist()]))
     images = {} if extras.images is None else thumbnails(extras.images, wanted)
     texts = {} if extras.texts is None else _clipped(extras.texts, wanted, TEXT_BUDGET)
@@ -143,24 +153,24 @@ def choose(result: TestResult, extras: Extras, order: list[int], priority: Seque
     )
 
 
-def kernel_order(components: np.ndarray) -> list[int]:  # (N_D, M)
-    """Kernels by the largest |f_i| of any data row, the strongest first."""
-    return np.argsort(-np.abs(components).max(0), kind="stable").tolist()
-
-
 def _columns(extras: Extras, listed: list[int], images: bool) -> list[dict[str, Any]]:
+    def text(label: str, texts: Sequence[str]) -> dict[str, Any]:
+        return {"label": label, "kind": "text", "long": any(len(text) > LONG for text in texts)}
+
     columns: list[dict[str, Any]] = [{"label": "row", "kind": "number"}]
     if extras.names is not None:
-        columns.append({"label": "name", "kind": "text"})
+        columns.append(text("name", extras.names))
     if images:
         columns.append({"label": "image", "kind": "image"})
-    columns += [{"label": label, "kind": "number"} for label in ("f", "c", "kernel")]
+    columns += [{"label": label, "kind": "number", "digits": DECIMALS} for label in ("f", "c")]
+    columns.append({"label": "kernel", "kind": "number"})
     if extras.texts is not None:
-        columns.append({"label": "text", "kind": "text"})
+        columns.append(text("text", extras.texts))
     columns += [
-        {"label": name, "kind": "number"} for name in list(extras.observables)[:OBSERVABLES]
+        {"label": name, "kind": "number", "observable": True}
+        for name in list(extras.observables)[:OBSERVABLES]
     ]
-    columns += [{"label": f"f of kernel {i}", "kind": "number"} for i in listed]
+    columns += [{"label": f"f of kernel {i}", "kind": "number", "digits": DECIMALS} for i in listed]
     return columns
 
 
@@ -182,17 +192,20 @@ def _cells(
         parts.append([names[int(row)] for row in rows])
     if images:
         parts.append([images.get(int(row)) for row in rows])
-    parts += [_rounded(scores[rows], 4), _rounded(expit(scores[rows]), 4), leading[rows].tolist()]
+    parts += [_decimals(scores[rows]), _decimals(expit(scores[rows])), leading[rows].tolist()]
     if extras.texts is not None:
         parts.append([texts[int(row)] for row in rows])
-    parts += [
-        _rounded(values[rows], 6) for values in list(extras.observables.values())[:OBSERVABLES]
-    ]
-    parts += [_rounded(components[rows, i], 3) for i in listed]
+    parts += [_rounded(values[rows]) for values in list(extras.observables.values())[:OBSERVABLES]]
+    parts += [_decimals(components[rows, i]) for i in listed]
     return [list(cells) for cells in zip(*parts, strict=True)]
 
 
-def _rounded(values: np.ndarray, digits: int) -> list[float | None]:
+def _decimals(values: np.ndarray) -> list[float]:
+    """Logarithms and shares: what is far below one is nothing."""
+    return [float(value) for value in np.round(values.astype(np.float64), DECIMALS) + 0.0]
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
     """Numbers as short as they may be; whole ones stay whole, and JSON has no NaN."""
 
     def short(value: float) -> float | None:
@@ -200,7 +213,7 @@ def _rounded(values: np.ndarray, digits: int) -> list[float | None]:
             return None
         if value == round(value) and abs(value) < 2**53:
             return int(value)
-        return float(f"{value:.{digits}g}")
+        return float(f"{value:.{DIGITS}g}")
 
     return [short(float(value)) for value in values]
 
@@ -251,7 +264,7 @@ def _remarks(
     if extras.images is not None and len(images) < len(wanted):
         remarks.append(f"Pictures are kept for the {len(images):,} most anomalous rows.")
     if extras.texts is not None and any(texts[row] != extras.texts[row] for row in wanted):
-        remarks.append("Long texts are cut.")
+        remarks.append("Long texts are cut short.")
     if len(order) > COMPONENTS:
         remarks.append(f"The table has the components of {COMPONENTS} of the {len(order)} kernels.")
     if len(extras.observables) > OBSERVABLES:

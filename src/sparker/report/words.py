@@ -1,13 +1,16 @@
 """The verdict in plain language: what a test found, and no more than it found."""
 
+import math
 from typing import NamedTuple
 
 from sparker.result import TestResult
+from sparker.tail import TailFit
 
 DIFFERENCE = (
     "A difference is not yet a discovery: a new phenomenon, a flaw of the reference and a change "
-    "in how the data were taken look alike to this test. The sections below show where to look."
+    "in how the data were taken look alike to this test."
 )
+WHERE = " The sections below show where to look."
 NO_DIFFERENCE = (
     "This does not prove that the two are the same. It says that this test, with this many rows, "
     "sees nothing that anomaly-free samples would not show as well."
@@ -17,6 +20,15 @@ UNDECIDED = (
     "phenomenon, a flaw of the reference and a change in how the data were taken look alike here. "
     "A large one does not prove that they are the same."
 )
+CHANCE = (
+    "With a p-value like this, what follows may all be chance: kernels look for differences, and "
+    "find some in any sample."
+)
+MORE = "make more of them (n_calibration, or --calibrations)"
+SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
+TIMES = "\N{NO-BREAK SPACE}\N{MULTIPLICATION SIGN}\N{NO-BREAK SPACE}"
+USUAL_LEVEL = 0.05  # above it, and without a level given, a p-value is called unremarkable
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Verdict(NamedTuple):
@@ -24,16 +36,24 @@ class Verdict(NamedTuple):
 
     headline: str
     kind: str
-    """``"anomaly"``, ``"compatible"`` or, without a level to decide at, ``"open"``."""
+    """``"anomaly"``, ``"compatible"`` or, where nothing could be decided, ``"open"``."""
+    significance: str
+    tail: tuple[str, str] | None  # an extrapolated p-value and its range
     sentences: list[str]
-    effects: list[tuple[str, str, str]]  # name, number of events, its range
+    effects: list[tuple[str, str, str]]  # name, number of rows, its range
     cautions: list[str]
+    chance: str | None
+    """A warning, where all that the kernels found may well be chance."""
 
 
 def verdict(result: TestResult, alpha: float | None) -> Verdict:
     """Put the result into words; ``alpha`` is the level to decide at, if there is one."""
-    kind, headline = "open", f"p-value {number(result.p_value)}"
-    if alpha is not None:
+    low, _ = result.interval
+    out_of_reach = alpha is not None and low <= alpha < 1 / (result.n_toys + 1)
+    kind, headline = "open", _bare_headline(result)
+    if alpha is not None and out_of_reach:
+        headline = f"Undecided at the level {alpha:g}: too few experiments"
+    elif alpha is not None:
         found = result.p_value <= alpha
         kind = "anomaly" if found else "compatible"
         headline = (
@@ -41,35 +61,112 @@ def verdict(result: TestResult, alpha: float | None) -> Verdict:
             if found
             else f"Compatible with the reference at the level {alpha:g}"
         )
+    tail = _tail(result)
+    unremarkable = alpha is None and result.p_value > USUAL_LEVEL
     return Verdict(
-        headline, kind, _sentences(result, kind), _effects(result), _cautions(result, alpha)
+        headline=headline,
+        kind=kind,
+        significance=_significance(result),
+        tail=None if tail is None else (number(tail.p_value, 2), _range(*tail.interval)),
+        sentences=_sentences(result, kind, alpha, tail),
+        effects=_effects(result),
+        cautions=_cautions(result, alpha, kind),
+        chance=CHANCE if kind == "compatible" or unremarkable else None,
     )
 
 
-def number(value: float) -> str:
-    """A number as a reader wants it: few digits, and a minus sign that is one."""
-    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+def number(value: float, digits: int = 3) -> str:
+    """A number as a reader wants it: few digits, no computer's exponent, a minus sign that is one.
+
+    >>> number(0.00498), number(1234.6)
+    ('0.00498', '1,235')
+    """
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        if 1 <= abs(value) < 1e6:
+            text = f"{value:,.0f}"
+        else:
+            mantissa, exponent = text.split("e")
+            text = f"{mantissa}{TIMES}{power(int(exponent))}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
-def _sentences(result: TestResult, kind: str) -> list[str]:
-    above, n, p = result.above, result.n_toys, result.p_value
+def power(exponent: int) -> str:
+    """A power of ten, written out."""
+    return "10" + str(exponent).translate(SUPERSCRIPT)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{number(low, 2)} to {number(high, 2)}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' if n != 1 else ''}"
+
+
+def _bare_headline(result: TestResult) -> str:
+    above, n = result.above, _count(result.n_toys, "anomaly-free experiment")
+    if above == 0:
+        return f"None of {n} looks as different as the data"
     look = "looks" if above == 1 else "look"
-    sentences = [
-        f"{above} of {n} anomaly-free experiments {look} at least as different from the reference "
-        "as the data do."
-    ]
+    return f"{above:,} of {n} {look} at least as different as the data"
+
+
+def _significance(result: TestResult) -> str:
+    z = float(result.significance)
+    if not math.isfinite(z):
+        return "none"
+    at_least = "\N{GREATER-THAN OR EQUAL TO} " if result.significance.at_least else ""
+    return f"{at_least}{z:.2f} {SIGMA}".replace("-", "\N{MINUS SIGN}")
+
+
+def _tail(result: TestResult) -> TailFit | None:
+    """The extrapolated p-value, where no experiment reaches the data and the tail is a good one."""
+    if result.above:
+        return None
+    try:
+        return result.tail_fit()
+    except ValueError:
+        return None
+
+
+def _sentences(
+    result: TestResult, kind: str, alpha: float | None, tail: TailFit | None
+) -> list[str]:
+    above, n, p = result.above, result.n_toys, result.p_value
+    sentences = []
+    if alpha is not None:  # or the headline says so
+        look = "looks" if above == 1 else "look"
+        sentences.append(
+            f"{above:,} of {_count(n, 'anomaly-free experiment')} {look} at least as different "
+            "from the reference as the data do."
+        )
     if above == 0:
         sentences.append(
-            f"With {n} experiments the p-value cannot fall below 1/{n + 1}, so the significance is "
-            "a lower bound: the data may be further out than these experiments can tell."
+            f"With {_count(n, 'experiment')} the p-value cannot fall below 1/{n + 1:,}, so the "
+            "significance is a lower bound: the data may be further out than these experiments can "
+            "tell."
         )
     else:
         sentences.append(
             "If the data came from the same distribution as the reference, about "
-            f"{100 * p:.2g} % of samples would look this different by chance."
+            f"{number(100 * p, 2)} % of samples would look this different by chance."
         )
-    meaning = {"anomaly": DIFFERENCE, "compatible": NO_DIFFERENCE, "open": UNDECIDED}
-    return [*sentences, meaning[kind]]
+    if tail is not None:
+        sentences.append(
+            f"Extrapolated, the p-value is {number(tail.p_value, 2)}, or {tail.significance:.1f} "
+            f"{SIGMA}, with a 95 % range of {_range(*tail.interval)}. This is not measured: it "
+            f"continues a curve fitted to the {tail.n_tail:,} most different of the experiments, "
+            "and the range does not cover the case that their tail goes on differently. Quote its "
+            "upper end, if at all; the verdict makes no use of it."
+        )
+    if kind == "anomaly":
+        sentences.append(DIFFERENCE + (WHERE if result.models is not None else ""))
+    elif kind == "compatible":
+        sentences.append(NO_DIFFERENCE)
+    elif alpha is None:
+        sentences.append(UNDECIDED)
+    return sentences
 
 
 def _effects(result: TestResult) -> list[tuple[str, str, str]]:
@@ -77,32 +174,33 @@ def _effects(result: TestResult) -> list[tuple[str, str, str]]:
         return []
     found = []
     for name, effect in (
-        ("Events too many", result.effect_excess),
-        ("Events missing", result.effect_deficit),
+        ("Rows too many", result.effect_excess),
+        ("Rows missing", result.effect_deficit),
     ):
         events, low, high = (f"{value:,.1f}" for value in effect)
         found.append((name, events, f"{low} to {high}"))
     return found
 
 
-def _cautions(result: TestResult, alpha: float | None) -> list[str]:
+def _cautions(result: TestResult, alpha: float | None, kind: str) -> list[str]:
     cautions = list(result.notes)
     if result.n_failed:
         cautions.append(
-            f"{result.n_failed} anomaly-free experiments did not stay finite; they count as more "
-            "extreme than the data, which makes the p-value larger, never smaller."
+            f"{_count(result.n_failed, 'anomaly-free experiment')} did not stay finite and "
+            f"{'counts' if result.n_failed == 1 else 'count'} as more extreme than the data, which "
+            "makes the p-value larger, never smaller."
         )
     if alpha is not None:
         low, high = result.interval
-        smallest = 1 / (result.n_toys + 1)
-        if smallest > alpha:
+        if kind == "open":
             cautions.append(
-                f"{result.n_toys} experiments cannot give a p-value below {number(smallest)}, so "
-                f"the level {alpha:g} was out of reach; make more of them (n_calibration)."
+                f"{_count(result.n_toys, 'experiment')} cannot give a p-value below "
+                f"{number(1 / (result.n_toys + 1))}, so the level {alpha:g} was out of reach; "
+                f"{MORE}."
             )
         elif low <= alpha < high:
             cautions.append(
-                f"The range of the p-value contains the level {alpha:g}: more experiments "
-                "(n_calibration) could change the decision."
+                f"The range of the p-value contains the level {alpha:g}, so more experiments could "
+                f"change the decision; {MORE}."
             )
     return cautions

@@ -26,12 +26,15 @@
     return image;
   }
 
+  // As the page shows it: columns of logarithms have their decimals below each other.
+  const shown = (cell, c) => columns[c].digits === undefined ? String(cell) : cell.toFixed(columns[c].digits);
+
   function visible() {
     const words = byId("filter").value.toLowerCase();
     let indices = chosen.length ? [...chosen].sort((a, b) => a - b) : table.rows.map((_, i) => i);
     if (words) {
       indices = indices.filter((i) => table.rows[i].some(
-        (cell, c) => c !== imageColumn && cell !== null && String(cell).toLowerCase().includes(words)));
+        (cell, c) => c !== imageColumn && cell !== null && shown(cell, c).toLowerCase().includes(words)));
     }
     if (order) {
       const [column, sign] = order;
@@ -52,8 +55,8 @@
     body.replaceChildren(...now.map((i) => {
       const line = make("tr");
       table.rows[i].forEach((cell, c) => {
-        const item = make("td", cell === null || c === imageColumn ? "" : String(cell));
-        item.className = columns[c].kind;
+        const item = make("td", cell === null || c === imageColumn ? "" : shown(cell, c));
+        item.className = columns[c].kind + (columns[c].observable ? " observable" : "");
         if (c === imageColumn && cell !== null) item.append(picture(table.rows[i]));
         line.append(item);
       });
@@ -65,7 +68,9 @@
     });
     const rows = (n) => n.toLocaleString("en") + (n === 1 ? " row" : " rows");
     byId("found").textContent = rows(indices.length) + (chosen.length ? " of the selection" : "");
-    byId("range").textContent = now.length ? `${from + 1} to ${from + now.length} of ${indices.length}` : "none";
+    const count = (n) => n.toLocaleString("en");
+    byId("range").textContent = now.length
+      ? `${count(from + 1)} to ${count(from + now.length)} of ${count(indices.length)}` : "none";
     byId("previous").disabled = page === 0;
     byId("next").disabled = from + table.page >= indices.length;
     document.querySelectorAll(".unselect").forEach((button) => { button.disabled = !chosen.length; });
@@ -74,16 +79,20 @@
   function point(i) {
     const list = make("dl");
     table.rows[i].forEach((cell, c) => {
-      if (c !== imageColumn && cell !== null) list.append(make("dt", columns[c].label), make("dd", String(cell)));
+      if (c === imageColumn || cell === null) return;
+      const pair = [make("dt", columns[c].label), make("dd", shown(cell, c))];
+      if (columns[c].long || columns[c].label.length > 20) pair.forEach((item) => { item.className = "all"; });
+      list.append(...pair);
     });
-    const shown = [list];
-    if (imageColumn >= 0 && table.rows[i][imageColumn]) shown.unshift(picture(table.rows[i]));
-    byId("pointed").replaceChildren(...shown);
+    const parts = [list];
+    if (imageColumn >= 0 && table.rows[i][imageColumn]) parts.unshift(picture(table.rows[i]));
+    byId("pointed").replaceChildren(...parts);
   }
 
   function select(indices) {
     chosen = [...indices];
     byId("chosen").hidden = !chosen.length;
+    byId("pointed").parentElement.classList.add("live");
     byId("count").textContent = chosen.length === 1 ? "1 row selected," : chosen.length + " rows selected,";
     if (chosen.length === 1) point(chosen[0]);
     const first = [...chosen].sort((a, b) => a - b).slice(0, 12);
@@ -96,7 +105,7 @@
       if (textColumn >= 0) item.append(make("span", cells[textColumn].slice(0, 120)));
       return item;
     }));
-    byId("examples").classList.toggle("pictures", imageColumn >= 0 && textColumn < 0);
+    byId("examples").classList.toggle("tiles", textColumn < 0 || !columns[textColumn].long);
     page = 0;
     drawTable();
   }
@@ -161,12 +170,24 @@
     point(0);
   }
 
+  // What is folded away on the screen belongs on paper.
+  const folded = [...document.querySelectorAll("details")];
+  addEventListener("beforeprint", () => folded.forEach((one) => { one.open = true; }));
+
   const plots = json("plots");
   Bokeh.embed.embed_items(plots.docs, plots.items).then(() => {
     paint(dark.matches);
     dark.addEventListener("change", () => paint(dark.matches));
     source = Bokeh.documents.map((one) => one.get_model_by_name("data")).find(Boolean) || null;
     if (source) {
+      // A finger that moves over a plot scrolls the page, until a tool is chosen.
+      if (matchMedia("(pointer: coarse)").matches) {
+        for (const name of ["components", "plane"]) {
+          for (const tool of source.document.get_model_by_name(name).toolbar.tools) {
+            if (tool.type === "BoxSelectTool") tool.active = false;
+          }
+        }
+      }
       document.querySelectorAll("select.axis").forEach((choice, i) => choice.addEventListener("change", () => {
         const plot = source.document.get_model_by_name("components");
         (i ? plot.left : plot.below)[0].axis_label = "f of kernel " + choice.value;
@@ -176,7 +197,9 @@
       }));
       source.selected.properties.indices.change.connect(() => select(source.selected.indices));
       source.inspect.connect(() => {
-        if (source.inspected.indices.length) point(Math.min(...source.inspected.indices));
+        if (!source.inspected.indices.length) return;
+        point(Math.min(...source.inspected.indices));
+        byId("pointed").parentElement.classList.add("live");
       });
     }
     document.body.dataset.ready = "yes";
