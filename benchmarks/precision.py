@@ -23,7 +23,7 @@ from sparker import (
     two_sample,
     width_range,
 )
-from sparker.toys import EXPECTED, SIGNALS_1D, exponential
+from sparker.toys import EXPECTED, exponential
 
 ON_CPU = jax.default_backend() == "cpu"
 N_NULL, N_SIGNAL = (48, 32) if ON_CPU else (400, 200)
@@ -50,8 +50,8 @@ WAYS = (
 
 def toys_1d(rng) -> TwoSample:
     """The paper's exponential, null toys first, then the bump in the extreme tail."""
-    signals = [None] * N_NULL + [SIGNALS_1D["extreme tail"]] * N_SIGNAL
-    drawn = (exponential(rng, signal)[:2] for signal in signals)
+    signals = [None] * N_NULL + ["extreme tail"] * N_SIGNAL
+    drawn = (exponential.draw(rng, signal)[:2] for signal in signals)
     return stack([two_sample(*samples, expected=EXPECTED) for samples in drawn])
 
 

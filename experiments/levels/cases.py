@@ -49,7 +49,7 @@ def grouped(rng: np.random.Generator, n: int) -> np.ndarray:  # (n, 2)
 
 POPULATIONS: dict[str, Rows] = {
     "exponential, 1-D": exponential,
-    "four Gaussians, 2-D": four_gaussians,
+    "four Gaussians, 2-D": four_gaussians.draw_background,
     "correlated mixture, 64-D": correlated,
 }
 
