@@ -13,12 +13,22 @@ CIFAR = {"n_rows": 110_000, "n_features": 1000, "n_kernels": 5, "n_widths": 10, 
 GIVEN = {"points_itemsize": 4}
 
 
-@pytest.mark.parametrize("competition", [sparker.softmax, sparker.independent])
 @pytest.mark.parametrize(
-    ("n_rows", "d", "n_kernels", "own"),
-    [(9_000, 1, 5, False), (9_000, 4, 3, False), (5_000, 60, 8, False), (500, 400, 1, True)],
+    ("n_rows", "d", "n_kernels", "own", "competition", "n_explored"),
+    [
+        (9_000, 1, 5, False, sparker.softmax, 0),
+        (9_000, 1, 5, False, sparker.softmax, 10),
+        (9_000, 4, 3, False, sparker.independent, 0),
+        (9_000, 4, 3, True, sparker.softmax, 10),
+        (5_000, 60, 8, False, sparker.softmax, 0),
+        (5_000, 60, 8, False, sparker.independent, 10),
+        (500, 400, 1, True, sparker.softmax, 0),
+        (500, 400, 1, True, sparker.softmax, 10),
+    ],
 )
-def test_the_plan_covers_what_the_compiler_allocates(n_rows, d, n_kernels, own, competition):
+def test_the_plan_covers_what_the_compiler_allocates(
+    n_rows, d, n_kernels, own, competition, n_explored
+):
     n_toys, n_widths = 8, 10
     config = sparker.FitConfig(n_kernels=n_kernels, competition=competition)
     points = (n_toys, n_rows, d) if own else (n_rows, d)
@@ -31,6 +41,7 @@ def test_the_plan_covers_what_the_compiler_allocates(n_rows, d, n_kernels, own, 
             ),
             jax.ShapeDtypeStruct((100,), jnp.float32),
             jax.ShapeDtypeStruct((n_widths,), jnp.int32),
+            jax.ShapeDtypeStruct((n_explored,), jnp.int32),
             config.rates,
             design=config.design,
         ).compile()
@@ -38,6 +49,8 @@ def test_the_plan_covers_what_the_compiler_allocates(n_rows, d, n_kernels, own, 
     allocated = sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes
     planned = n_toys * memory.toy_bytes(n_rows, d, n_kernels, n_widths, 4)
     planned += memory.points_bytes(n_rows, d, 4) * (n_toys if own else 1)
+    if n_explored:
+        planned += n_toys * memory.scan_bytes(n_rows, d, config.n_candidates, 4)
     assert allocated <= planned
     assert planned <= 4 * allocated  # a plan that is far too careful would waste the machine
 

@@ -65,7 +65,8 @@ def run(**options):
 @pytest.fixture(scope="module")
 def result():
     return run(
-        config=sparker.FitConfig(n_kernels=3), widths=sparker.WidthConfig(steps=60, n_widths=3)
+        config=sparker.FitConfig(n_kernels=3),
+        widths=sparker.WidthConfig(steps=60, n_widths=3, annealing=None),
     )
 
 
@@ -79,8 +80,8 @@ def smallest(result):
     """The same with one width, one kernel and one feature."""
     one = slice(0, 1)
     flat = [plane * [1, 0] for plane in (result.data_plane, result.reference_plane)]
-    per_width = ("widths", "t", "p_by_width", "excess", "deficit", "score_counts")
-    per_toy = ("null_t", "null_excess", "null_deficit", "null_score_counts")
+    per_width = ("widths", "evidence", "p_by_reading", "excess", "deficit", "score_counts")
+    per_toy = ("null_evidence", "null_excess", "null_deficit", "null_score_counts")
     mu, a, sigma = result.models
     return dataclasses.replace(
         result,
@@ -200,8 +201,9 @@ def test_where_there_are_no_kernels_it_is_said(name, without_kernels):
 @pytest.mark.parametrize("name", ["null_distribution", "p_across_widths", "score_distribution"])
 def test_toys_that_failed_are_no_hindrance(name, result):
     for failed in (slice(2), slice(None)):
-        lost = {field: getattr(result, field).astype(float) for field in ("null_t", "null_score")}
-        lost["null_t"][failed] = np.nan
+        changed = ("null_evidence", "null_score")
+        lost = {field: getattr(result, field).astype(float) for field in changed}
+        lost["null_evidence"][failed] = np.nan
         lost["null_score"][failed] = np.inf
         assert draws(OF_A_RESULT[name], dataclasses.replace(result, **lost))
 
@@ -333,10 +335,16 @@ def test_null_distribution_where_something_is_missing_or_all_the_same(result):
 
 
 def test_p_across_widths(result):
-    each, clearest, together, floor = plots.p_across_widths(result)
-    p = [(1 + np.sum(result.null_t[:, i] >= result.t[i])) / (N_TOYS + 1) for i in range(3)]
-    np.testing.assert_allclose(each.get_xydata(), np.transpose([result.models.sigma, p]))
-    assert clearest.get_xydata().tolist() == [[result.widths[result.best], p[result.best]]]
+    *readings, clearest, together, floor = plots.p_across_widths(result)
+    each = readings[0]
+    p = (1 + np.sum(result.null_evidence >= result.evidence, axis=0)) / (N_TOYS + 1)  # (3, 5)
+    assert [line.get_label() for line in readings] == list(sparker.READINGS)
+    assert len({line.get_marker() for line in readings}) == 5
+    for i, line in enumerate(readings):
+        np.testing.assert_allclose(line.get_xydata(), np.transpose([result.models.sigma, p[:, i]]))
+    best = result.best, result.best_reading
+    assert clearest.get_xydata().tolist() == [[result.widths[result.best], p[best]]]
+    assert p[best] == p.min()
     assert set(together.get_ydata()) == {result.p_value}
     assert floor.get_y() + floor.get_height() == pytest.approx(1 / (N_TOYS + 1))
     ax = each.axes
@@ -360,7 +368,8 @@ def test_columns_of_another_statistic_are_all_shown(without_kernels):
 def test_widths_are_labelled_whatever_their_range(widths, result):
     n = len(widths)
     some = dataclasses.replace(
-        result, widths=np.array(widths), p_by_width=np.full(n, 0.5), best=0,
+        result, widths=np.array(widths), p_by_reading=np.full((n, 1), 0.5), best=0,
+        best_reading=0, readings=("statistic",),
         models=Ensemble(np.zeros((n, 1, 1)), np.zeros((n, 1)), np.array(widths)),
     )  # fmt: skip
     for axis in (
@@ -401,15 +410,15 @@ def test_score_distribution(result):
 
 
 def test_score_distribution_leaves_out_failed_toys(result):
-    t, counts = result.null_t.copy(), result.null_score_counts.astype(float)
-    t[4, 0], counts[4] = np.nan, 1e9
+    t, counts = result.null_evidence.copy(), result.null_score_counts.astype(float)
+    t[4, 0, 0], counts[4] = np.nan, 1e9
     _, _, mean = plots.score_distribution(
-        dataclasses.replace(result, null_t=t, null_score_counts=counts)
+        dataclasses.replace(result, null_evidence=t, null_score_counts=counts)
     )
     rest = np.delete(result.null_score_counts[:, result.best], 4, axis=0)
     np.testing.assert_allclose(mean.get_data().values, rest.mean(0))
     t[:] = np.nan
-    assert len(plots.score_distribution(dataclasses.replace(result, null_t=t))) == 1
+    assert len(plots.score_distribution(dataclasses.replace(result, null_evidence=t))) == 1
 
 
 def test_activation_pattern(result):

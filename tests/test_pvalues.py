@@ -19,6 +19,7 @@ from sparker.combine import cauchy, minimum, minimum_and_product, product
 from sparker.pvalues import (
     Significance,
     clopper_pearson,
+    graded_p_values,
     p_values,
     rank,
     significance,
@@ -110,6 +111,43 @@ def test_a_rank_says_what_it_rests_on():
     assert (ranked.p_value, ranked.above, ranked.n_toys) == (0.3, 2, 9)
     assert ranked.interval == clopper_pearson(2, 9)
     np.testing.assert_allclose(ranked.score, -np.log(p_values(t[:, 0])))
+
+
+def test_graded_p_values_are_ranks_below_the_tail_and_fall_exponentially_above():
+    t = np.random.default_rng(0).exponential(size=(500, 3)) * [1.0, 5.0, 0.1]
+    graded, ranks = graded_p_values(t), p_values(t)
+    top = ranks <= 0.1
+    np.testing.assert_array_equal(graded[~top], ranks[~top])
+    for column in range(3):
+        above = top[:, column]
+        x, y = t[above, column], np.log(graded[above, column])
+        threshold = np.sort(t[:, column])[-51]
+        np.testing.assert_allclose(y, np.log(0.1) - (x - threshold) / np.mean(x - threshold))
+    assert np.all(np.argsort(graded, axis=0) == np.argsort(-t, axis=0))
+
+
+def test_graded_p_values_survive_ties_infinities_and_small_tables():
+    ties = np.repeat([1.0, 2.0], [95, 5])[:, None]
+    assert np.all(graded_p_values(ties)[-5:] <= 0.05)
+    assert np.all(graded_p_values(np.ones((50, 2))) == 1)
+    t = np.arange(80.0)[:, None]
+    t[[3, 7]] = np.inf
+    graded = graded_p_values(t)
+    assert np.all(np.isfinite(graded))
+    assert np.all(graded > 0)
+    assert set(np.argsort(graded[:, 0])[:2]) == {3, 7}
+    for n in (1, 2, 10, 50):
+        few = np.arange(float(n))[:, None]
+        np.testing.assert_array_equal(graded_p_values(few), p_values(few))
+
+
+def test_far_ahead_in_one_column_beats_just_ahead_in_many():
+    """What ranks cannot tell: with m columns about m rows lead one."""
+    t = np.random.default_rng(0).normal(size=(101, 30))
+    t[0] = 0
+    t[0, 4] = 10
+    assert rank(t, minimum).p_value == 1 / 101
+    assert p_values(minimum(p_values(t)))[0] > 0.1
 
 
 def test_rules_by_hand():

@@ -174,7 +174,7 @@ def described(shape: str, dtype: str = "'<f8'") -> str:
     return f"{{'descr': {dtype}, 'fortran_order': False, 'shape': {shape}, }}"
 
 
-def with_member(content, name="t.npy", compression=zipfile.ZIP_STORED):
+def with_member(content, name="evidence.npy", compression=zipfile.ZIP_STORED):
     """The file of a result with one member replaced."""
 
     def make(whole: bytes) -> bytes:
@@ -231,7 +231,7 @@ def lying_about_its_size(whole: bytes) -> bytes:
     claimed = len(content) + 8 * 2**40
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("t.npy", content)
+        archive.writestr("evidence.npy", content)
         info = archive.filelist[0]
         info.file_size = claimed
     return out.getvalue()
@@ -248,7 +248,7 @@ def overlapping(whole: bytes) -> bytes:
     """A file with a directory that lists some of it a thousand times."""
     out = io.BytesIO(whole)
     with zipfile.ZipFile(out, "a") as archive:
-        archive.filelist.extend([archive.getinfo("null_t.npy")] * 999)
+        archive.filelist.extend([archive.getinfo("null_evidence.npy")] * 999)
         archive._didModify = True
     return out.getvalue()
 
@@ -295,10 +295,12 @@ HOSTILE = {
     "header is no JSON": with_member(npy(described("(2,)", "'|u1'"), b"{x"), "header.npy"),
     "deep JSON": with_member(npy(described("(90000,)", "'|u1'"), b"[" * 90000), "header.npy"),
     "no header": without("header.npy"),
-    "no statistic": without("t.npy"),
+    "no statistic": without("evidence.npy"),
     "no transform": without("transform.centre.npy"),
     "other length": with_member(npy(described("(2,)"), bytes(16))),
-    "list for an array": lambda whole: with_header(t=[1.0, 2.0, 3.0])(without("t.npy")(whole)),
+    "list for an array": lambda whole: with_header(evidence=[1.0, 2.0, 3.0])(
+        without("evidence.npy")(whole)
+    ),
     "best beyond": with_header(best=3),
     "best is text": with_header(best="0"),
     "significance is a number": with_header(significance=2.0),
@@ -331,7 +333,7 @@ def test_the_files_above_are_refused_for_what_was_done_to_them(tmp_path):
     path = saved(result_of(), tmp_path)
     whole = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
-        same = with_member(archive.read("t.npy"))
+        same = with_member(archive.read("evidence.npy"))
     for rewritten in (same(whole), with_header()(whole), without("no such")(whole)):
         path.write_bytes(rewritten)
         assert sparker.TestResult.load(path) == result_of()
@@ -503,9 +505,11 @@ def test_a_tail_is_fitted_to_the_toys_of_the_result():
     with pytest.raises(ValueError, match="at least 200 finite toys, got 11"):
         result_of().tail_fit()
     rng = np.random.default_rng(0)
-    more = dataclasses.replace(result_of(), null_t=rng.gumbel(size=(1000, 3)), t=np.full(3, 9.0))
+    toys, t = rng.gumbel(size=(1000, 3, 2)), np.full((3, 2), 9.0)
+    more = dataclasses.replace(result_of(), null_evidence=toys, evidence=t)
     found = more.tail_fit()
-    assert found == sparker.tail.fit_tail(more.t, more.null_t, "minimum_and_product")
+    rule = more.settings["combine"]
+    assert found == sparker.tail.fit_tail(t.ravel(), toys.reshape(1000, 6), rule)
     other = dataclasses.replace(more, settings=more.settings | {"combine": "mine"})
     with pytest.raises(ValueError, match="not mine"):
         other.tail_fit()

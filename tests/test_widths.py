@@ -88,3 +88,59 @@ def test_a_trajectory_ends_where_the_fit_does():
 def test_impossible_schedules_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         sparker.schedule(**arguments)
+
+
+def test_stairs_hold_each_width_for_an_equal_share_of_the_steps():
+    plan = sparker.stairs(8.0, 0.5, steps=50, n_widths=5)
+    np.testing.assert_allclose(plan.widths, np.geomspace(8, 0.5, 5))
+    np.testing.assert_array_equal(plan.explore, [0, 10, 20, 30, 40])
+    np.testing.assert_array_equal(plan.read_off, [9, 19, 29, 39, 49])
+    uneven = sparker.stairs(8.0, 0.5, steps=7, n_widths=3)
+    assert len(uneven.sigma) == 7
+    assert set(np.bincount(np.searchsorted(uneven.read_off, np.arange(7)))) == {2, 3}
+
+
+@pytest.mark.parametrize("d", [1, 2, 20])
+@pytest.mark.parametrize("n", [500, 5000])
+def test_the_narrowest_resolvable_width_leaves_the_median_point_enough_others(d, n):
+    points = np.random.default_rng(0).normal(size=(n, d))
+    first, last = sparker.resolvable_range(points)
+    assert first == pytest.approx(sparker.distance_range(points)[1])
+    squared = ((points[:400, None] - points[None]) ** 2).sum(-1)
+    others = np.exp(-squared / (2 * last**2)).sum(1) - 1
+    assert np.median(others) == pytest.approx(min(100, n / 10), rel=0.25)
+
+
+def test_the_resolvable_range_does_not_care_for_scale_offset_or_labels():
+    points = np.random.default_rng(0).normal(size=(1000, 2))
+    expected = sparker.resolvable_range(points)
+    scaled = sparker.resolvable_range(1e-3 * points + 7)
+    np.testing.assert_allclose(scaled, 1e-3 * np.array(expected), rtol=1e-6)
+
+
+def test_repeated_points_have_a_range():
+    first, last = sparker.resolvable_range(np.repeat(np.eye(3), 200, axis=0))
+    assert 0 < last < first
+
+
+def test_a_width_config_may_read_off_evenly():
+    points = np.random.default_rng(0).normal(size=(300, 2))
+    config = sparker.WidthConfig(steps=100, n_widths=4, annealing=sparker.linear, evenly=True)
+    np.testing.assert_array_equal(config.schedule(points).read_off, [24, 49, 74, 99])
+    assert len(config.schedule(points).explore) == 0
+    assert len(sparker.exploring()["widths"].schedule(points).explore) == 10
+
+
+def test_the_papers_settings_are_the_papers():
+    settings = sparker.paper("gravitational waves")
+    plan = settings["widths"].schedule(np.random.default_rng(0).normal(size=(300, 2)))
+    assert (len(plan.sigma), len(plan.explore)) == (100_000, 0)
+    assert (settings["config"].l2, settings["config"].clip) == (1.0, 100.0)
+    assert settings["combine"] is sparker.minimum_and_product
+    points = np.random.default_rng(0).normal(size=(300, 2))
+    result = sparker.test(
+        points[:250], points[250:], n_calibration=5, **sparker.paper("jets", steps=50)
+    )
+    assert result.readings == ("all kernels",)
+    with pytest.raises(ValueError, match=r"one of .*Dante"):
+        sparker.paper("dogs")

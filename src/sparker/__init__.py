@@ -19,19 +19,23 @@ from sparker.monitor import Monitor
 from sparker.nulls import Permutation, Resample, Simulator
 from sparker.power import power_study
 from sparker.preprocess import standardise, unchanged, whiten
+from sparker.presets import exploring, paper
 from sparker.pvalues import Significance
 from sparker.result import TestResult
 from sparker.sample import TwoSample, as_points, pad, pool, stack, two_sample
 from sparker.sequential import Sequential
 from sparker.statistic import KernelStatistic
 from sparker.store import merge
+from sparker.train import READINGS
 from sparker.widths import (
     Schedule,
     WidthConfig,
     distance_range,
     geometric,
     linear,
+    resolvable_range,
     schedule,
+    stairs,
     width_range,
 )
 
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "READINGS",
     "Competition",
     "Ensemble",
     "Fit",
@@ -64,6 +69,7 @@ __all__ = [
     "cauchy",
     "components",
     "distance_range",
+    "exploring",
     "fit",
     "fit_chunks",
     "fit_many",
@@ -77,13 +83,16 @@ __all__ = [
     "minimum_and_product",
     "neyman_pearson",
     "pad",
+    "paper",
     "pool",
     "power_study",
     "product",
+    "resolvable_range",
     "run_toys",
     "schedule",
     "softmax",
     "stack",
+    "stairs",
     "standardise",
     "test",
     "two_sample",

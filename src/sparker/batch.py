@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from sparker.design import Design, Rates
 from sparker.distances import power_of_two_near
 from sparker.ensemble import Competition, Ensemble, softmax
 from sparker.losses import Loss, neyman_pearson
 from sparker.memory import toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
-from sparker.train import Design, Rates, ReadOffs, train
+from sparker.train import ReadOffs, train
 from sparker.widths import Schedule, check_schedule
 
 
@@ -35,6 +36,8 @@ class FitConfig:
     """Step size of the locations, in widths."""
     amplitude_rate: float = 0.05
     """Step size of the amplitudes."""
+    n_candidates: int = 256
+    """Data points that are looked at, where a schedule explores, for places kernels belong to."""
     loss: Loss = neyman_pearson
     competition: Competition = softmax
     dtype: type[np.floating] = np.float32
@@ -45,6 +48,10 @@ class FitConfig:
     def __post_init__(self) -> None:
         if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:
             raise ValueError(f"n_kernels must be a whole number from 1 on, got {self.n_kernels!r}")
+        if not isinstance(self.n_candidates, int | np.integer) or self.n_candidates < 1:
+            raise ValueError(
+                f"n_candidates must be a whole number from 1 on, got {self.n_candidates!r}"
+            )
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {np.dtype(self.dtype)}")
         for name in ("clip", "location_rate", "amplitude_rate"):
@@ -57,7 +64,9 @@ class FitConfig:
     @property
     def design(self) -> Design:
         """The part that shapes the compiled program."""
-        return Design(self.n_kernels, self.loss, self.competition, self.precision)
+        return Design(
+            self.n_kernels, self.loss, self.competition, self.precision, self.n_candidates
+        )
 
     @property
     def rates(self) -> Rates:
@@ -74,11 +83,16 @@ class Fit(NamedTuple):
     """What a fit leaves behind; a batch of fits has one more axis in front."""
 
     models: Ensemble  # mu (m, M, d), a (m, M), sigma (m,): the ensemble at each width read off
-    t: np.ndarray  # (m,) its test statistic, in double precision
+    evidence: np.ndarray  # (m, r) the readings of train.READINGS, the first of which is t
     excess: np.ndarray  # (m,) how many data events too many it sees, see losses.excess
     deficit: np.ndarray  # (m,) and how many expected ones are missing
     score_counts: np.ndarray  # (m, bins) data events by their anomaly score
     finite: np.ndarray  # () whether all of the above is
+
+    @property
+    def t(self) -> np.ndarray:  # (m,)
+        """The test statistic of the whole model, in double precision."""
+        return self.evidence[..., 0]
 
     def at(self, width: int) -> Ensemble:
         """The ensemble of a single fit at one of its widths, counted from the widest."""
@@ -258,7 +272,7 @@ def _fit_chunk(
         jnp.asarray(_lengthen(weight, chunk), config.dtype)
         for weight in (batch.reference_weight, batch.data_weight)
     )
-    mu, a, evaluation, finite = jax.tree.map(
+    mu, a, evidence, evaluation, finite = jax.tree.map(
         lambda array: np.asarray(array)[: len(numbers)],
         _train_chunk(
             jax.random.key(seed),
@@ -266,6 +280,7 @@ def _fit_chunk(
             TwoSample(placed.points, reference_weight, data_weight),
             jnp.asarray(schedule.sigma / placed.unit, config.dtype),
             jnp.asarray(schedule.read_off, jnp.int32),
+            jnp.asarray(schedule.explore, jnp.int32),
             config.rates,
             design=config.design,
         ),
@@ -274,7 +289,8 @@ def _fit_chunk(
     dtype = np.result_type(origin, config.dtype)
     sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
     models = Ensemble(mu * dtype.type(placed.unit) + origin, a, sigma)
-    return Fit(models, finite=finite, **evaluation._asdict())
+    measured = {name: getattr(evaluation, name) for name in ("excess", "deficit", "score_counts")}
+    return Fit(models, evidence, finite=finite, **measured)
 
 
 COMPILER_OPTIONS = {
@@ -294,14 +310,15 @@ def _train_chunk(
     samples: TwoSample,
     sigma: Array,
     read_off: Array,
+    explored: Array,
     rates: Rates,
     *,
     design: Design,
 ) -> ReadOffs:
     keys = jax.vmap(functools.partial(jax.random.fold_in, key))(toys)
     over = TwoSample(0 if samples.points.ndim == 3 else None, 0, 0)  # type: ignore[arg-type]
-    many = jax.vmap(functools.partial(train, design=design), (0, over, None, None, None))
-    return many(keys, samples, sigma, read_off, rates)
+    many = jax.vmap(functools.partial(train, design=design), (0, over, None, None, None, None))
+    return many(keys, samples, sigma, read_off, explored, rates)
 
 
 def _lengthen(array: AnyArray, length: int) -> np.ndarray:
@@ -320,6 +337,7 @@ def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitCo
         n_features=n_features,
         n_kernels=config.n_kernels,
         n_widths=len(schedule.read_off),
+        n_candidates=config.n_candidates if len(schedule.explore) else 0,
         itemsize=np.dtype(config.dtype).itemsize,
         own_points=sample.points.ndim == 3,
         points_itemsize=sample.points.dtype.itemsize,

@@ -113,8 +113,10 @@ def test(
     def verdict(table: Table) -> Ranked | None:
         n = min(table.n_in_a_row, n_calibration + 1)
         if stop is None:
-            return rank(table.first(n).t, combine) if n > n_calibration else None
-        return stop.rank(table.first(n).t, combine, complete=n > n_calibration) if n else None
+            return rank(table.first(n).readings, combine) if n > n_calibration else None
+        return (
+            stop.rank(table.first(n).readings, combine, complete=n > n_calibration) if n else None
+        )
 
     with reporter(progress, n_calibration + 1) as tell:
         table = experiment.run(
@@ -257,9 +259,11 @@ def interpret(
     """What the observed row of the table says beside its toys: most of a ``TestResult``."""
     transform = ready.transform
     data, reference = transform(observed.data), transform(observed.reference)
-    t, excess, deficit, score_counts, _ = table.first(n_made)
-    calibrate.check_finite(t[0])
-    best = clearest(t, ranked.p_by_column)
+    outcome = table.first(n_made)
+    evidence, excess, deficit, score_counts, _ = outcome
+    calibrate.check_finite(evidence[0])
+    clear = clearest(outcome.readings, ranked.p_by_column)
+    best, best_reading = divmod(clear, evidence.shape[2])
     columns = ready.statistic.columns
     data_components = reference_components = None
     if table.models is not None and isinstance(statistic, KernelStatistic):
@@ -267,7 +271,7 @@ def interpret(
         data_components, reference_components = (
             components(model, rows, statistic.config.competition) for rows in (data, reference)
         )
-    failed = ~np.all(np.isfinite(t[1:]), axis=1)
+    failed = ~np.all(np.isfinite(outcome.readings[1:]), axis=1)
     return {
         "p_value": ranked.p_value,
         "interval": ranked.interval,
@@ -275,13 +279,15 @@ def interpret(
         "above": ranked.above,
         "n_toys": ranked.n_toys,
         "n_failed": int(failed.sum()),
-        "widths": columns if len(columns) else np.arange(t.shape[1]),
-        "t": t[0],
-        "p_by_width": ranked.p_by_column,
-        "null_t": t[1:],
+        "widths": columns if len(columns) else np.arange(evidence.shape[1]),
+        "readings": ready.statistic.readings,
+        "evidence": evidence[0],
+        "null_evidence": evidence[1:],
+        "p_by_reading": ranked.p_by_column.reshape(evidence.shape[1:]),
         "score": float(ranked.score[0]),
         "null_score": ranked.score[1:],
         "best": best,
+        "best_reading": best_reading,
         "excess": excess[0],
         "deficit": deficit[0],
         "null_excess": excess[1:],

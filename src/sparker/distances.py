@@ -14,6 +14,7 @@ feature by feature, (d, N): each feature is then a contiguous row.
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,19 @@ from sparker.sample import AnyArray
 
 MAX_DIRECT_FEATURES = 4
 """Up to here the squared differences are summed feature by feature; past it products are faster."""
+
+
+class Features(NamedTuple):
+    """The points as training reads them: feature by feature, with their squared norms."""
+
+    x: Array  # (d, N)
+    norms: Array  # (N,)
+
+
+def features_of(points: AnyArray) -> Features:  # (N, d)
+    """Lay points out for training."""
+    x = jnp.asarray(points).T
+    return Features(x, squared_norms(x))
 
 
 def squared_norms(features: Array) -> Array:  # (d, N) -> (N,)
@@ -47,6 +61,19 @@ def squared_distances(
         jnp.maximum(norms - 2 * product + norm, 0)
         for product, norm in zip(products, kernel_norms, strict=True)
     ]
+
+
+def distance_table(
+    features: Array, norms: Array, centres: Array, precision: jax.lax.Precision
+) -> Array:  # (d, N), (N,), (C, d) -> (C, N)
+    """|x - c|^2 of every point to every one of many centres, as one array."""
+    if len(features) <= MAX_DIRECT_FEATURES:
+        return sum_of(
+            (x_j[None, :] - c_j[:, None]) ** 2
+            for x_j, c_j in zip(rows(features), rows(centres.T), strict=True)
+        )
+    product = jnp.matmul(centres, features, precision=precision)
+    return jnp.maximum(norms - 2 * product + jnp.sum(centres**2, -1)[:, None], 0)
 
 
 def squared_differences(features: Array, mu: AnyArray) -> list[Array]:

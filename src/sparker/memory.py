@@ -10,6 +10,7 @@ import jax
 import psutil
 
 from sparker.distances import MAX_DIRECT_FEATURES
+from sparker.explore import BLOCK, MOST_DATA
 
 MOST_TOYS = {"cpu": 64}
 MOST_TOYS_ELSEWHERE = 256
@@ -36,6 +37,7 @@ def toys_per_chunk(
     itemsize: int,
     points_itemsize: int,
     own_points: bool,
+    n_candidates: int = 0,
     free_bytes: float | None = None,
 ) -> int:
     """The number of toys to train at once.
@@ -47,6 +49,8 @@ def toys_per_chunk(
     centred = n_rows * n_features * points_itemsize
     # Points of a toy's own take room where they are drawn, too.
     fixed, each = (0, toy + points + 2 * centred) if own_points else (points + centred, toy)
+    if n_candidates:
+        each += scan_bytes(n_rows, n_features, n_candidates, itemsize)
     free = free_memory() if free_bytes is None else free_bytes
     room = (USABLE * free - fixed) / each
     if room < FEWEST_TOYS:
@@ -67,14 +71,25 @@ def toys_per_chunk(
 def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, itemsize: int) -> int:
     """What training one toy takes beside the points.
 
-    For each kernel four arrays of N (distance, value, share, response) and either its differences
-    in each feature or its product with the points; a few for the sample; and the models read off.
-    What the compiler really allocates stays below; a test holds it to that.
+    For each kernel four arrays of N (distance, value, share, response), its component in double
+    precision, and either its differences in each feature or its product with the points; a few for
+    the sample; and the models read off. What the compiler really allocates stays below; a test
+    holds it to that.
     """
     for_distances = n_features if n_features <= MAX_DIRECT_FEATURES else 1
-    rows = ((4 + for_distances) * n_kernels + 10) * n_rows
+    rows = ((6 + for_distances) * n_kernels + 10) * n_rows
     models = (2 * n_widths + 10) * n_kernels * (n_features + 1)
     return (rows + models) * itemsize
+
+
+def scan_bytes(n_rows: int, n_features: int, n_candidates: int, itemsize: int) -> int:
+    """What an exploration takes: a block of kernels, and a few numbers of rows and candidates.
+
+    Of a block distances, two kernels and their products.
+    """
+    some = min(MOST_DATA, n_rows)
+    block = n_rows * max(1, min(n_candidates, BLOCK // n_rows))
+    return (6 * block + 16 * n_rows + 4 * some * (n_features + 8)) * itemsize
 
 
 def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:

@@ -147,10 +147,10 @@ class Monitor:
         one = calibrate.ready(arm, self.preprocess, self.statistic)
         prepared = time.perf_counter()
         table = calibrate.run(Plan(one, one), [0], seed=self.seed)
-        n_toys = len(self.null.t)
+        n_toys = len(self.null.evidence)
         table.add(range(1, n_toys + 1), self.null)
         fitted = time.perf_counter()
-        ranked = rank(table.first(n_toys + 1).t, self.combine)
+        ranked = rank(table.first(n_toys + 1).readings, self.combine)
         found = interpret(observed, self.statistic, one, table, ranked, n_toys + 1)
         timings = {
             "prepare": prepared - began,
@@ -176,7 +176,7 @@ class Monitor:
         and toys. Without, every look has a chance of alpha, and one false alarm in 1/alpha looks
         is expected.
         """
-        n_toys = len(self.null.t)
+        n_toys = len(self.null.evidence)
         least = 1 / (n_toys + 1)
         factor = 1 if looks is None else looks
         if not 0 < alpha < 1 or factor < 1:
@@ -220,7 +220,8 @@ class Monitor:
         header, contents = arrays.read(Path(path), KIND)
         try:
             null = Outcome._make([*(contents[name] for name in TABLES), None])
-            if null.t.ndim != 2 or any(array.shape[:2] != null.t.shape for array in null[:-1]):
+            shape = null.evidence.shape[:2]
+            if null.evidence.ndim != 3 or any(array.shape[:2] != shape for array in null[:-1]):
                 raise ValueError("its tables do not have the same shape")
             return cls(
                 reference=as_points("reference", contents["reference"]),

@@ -139,7 +139,7 @@ def power_study(
     with reporter(progress, n_toys) as tell:
         numbers = range(1, n_toys + 1)  # none of them is the observed one
         table = calibrate.run(Plan(toys, toys), numbers, seed=seed, chunk=chunk, tell=tell)
-    t = table.first(n_toys + 1, start=1).t
+    t = table.first(n_toys + 1, start=1).readings
     null, tested = t[:n_calibration], np.split(t[n_calibration:], len(fractions))
     settings = {
         "n_reference": n_reference,

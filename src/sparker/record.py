@@ -17,6 +17,8 @@ OPTIONS: dict[str, Any] = {
     "whiten": preprocess.whiten,
     "linear": widths.linear,
     "geometric": widths.geometric,
+    "resolvable_range": widths.resolvable_range,
+    "width_range": widths.width_range,
     "softmax": ensemble.softmax,
     "independent": ensemble.independent,
     "neyman_pearson": losses.neyman_pearson,

@@ -58,14 +58,18 @@ class TestResult:
     n_failed: int
     """Toys that did not stay finite; they count as more extreme than the data."""
     widths: np.ndarray  # (m,)
-    t: np.ndarray  # (m,)
-    p_by_width: np.ndarray  # (m,)
-    null_t: np.ndarray  # (B, m)
+    readings: tuple[str, ...]
+    """The r numbers that are read off at each width, see ``sparker.train.READINGS``."""
+    evidence: np.ndarray  # (m, r)
+    null_evidence: np.ndarray  # (B, m, r)
+    p_by_reading: np.ndarray  # (m, r) each on its own, not corrected for the others
     score: float
     """The combined score of the data, see ``sparker.combine``."""
     null_score: np.ndarray  # (toys compared,)
     best: int
     """The width of the smallest p-value, at which ``scores`` and ``effect`` are given."""
+    best_reading: int
+    """The reading that stands out there."""
     excess: np.ndarray  # (m,) data events too many, before the toys' are subtracted
     deficit: np.ndarray  # (m,)
     null_excess: np.ndarray  # (B, m)
@@ -88,6 +92,21 @@ class TestResult:
     timings: dict[str, float]
     """Seconds."""
     notes: tuple[str, ...]
+
+    @property
+    def t(self) -> np.ndarray:  # (m,)
+        """The first reading: of kernels, the statistic of the whole model."""
+        return self.evidence[:, 0]
+
+    @property
+    def null_t(self) -> np.ndarray:  # (B, m)
+        """The same of every toy."""
+        return self.null_evidence[:, :, 0]
+
+    @property
+    def p_by_width(self) -> np.ndarray:  # (m,)
+        """The smallest p-value of each width, not corrected for having taken the smallest."""
+        return self.p_by_reading.min(1)
 
     @property
     def model(self) -> Ensemble:
@@ -146,7 +165,8 @@ class TestResult:
 
     def tail_fit(self) -> TailFit:
         """A p-value beyond the reach of the toys, extrapolated; refused where the fit is bad."""
-        return fit_tail(self.t, self.null_t, self.settings["combine"])
+        toys = self.null_evidence.reshape(len(self.null_evidence), -1)
+        return fit_tail(self.evidence.ravel(), toys, self.settings["combine"])
 
     def summary(self) -> str:
         """The result in a few lines of plain text."""
@@ -185,10 +205,18 @@ class TestResult:
                     "p_value": float(self.p_by_width[i]),
                     "null_median": _finite_quantile(self.null_t[:, i], 0.5),
                     "null_95": _finite_quantile(self.null_t[:, i], 0.95),
+                    "readings": {
+                        name: {
+                            "value": float(self.evidence[i, j]),
+                            "p_value": float(self.p_by_reading[i, j]),
+                        }
+                        for j, name in enumerate(self.readings)
+                    },
                 }
                 for i in range(len(self.t))
             ],
             "best_width": self.best,
+            "best_reading": self.readings[self.best_reading],
         }
         if self.models is not None:
             found["excess"] = self.effect_excess._asdict()
@@ -304,14 +332,18 @@ def _restore(header: Mapping[str, Any], contents: Mapping[str, np.ndarray]) -> d
     values["significance"] = Significance(float(z), bool(at_least))
     low, high = values["interval"]
     values["interval"] = float(low), float(high)
-    for name in ("columns", "notes"):
+    for name in ("columns", "notes", "readings"):
         values[name] = tuple(str(item) for item in values[name])
-    n_widths = len(values["widths"])
-    for name in ("t", "p_by_width", "excess", "deficit"):
-        if values[name].shape != (n_widths,):
-            raise ValueError(f"{name} has shape {values[name].shape}, not ({n_widths},)")
-    if not 0 <= values["best"] < n_widths:
-        raise ValueError(f"best is {values['best']}")
+    n_widths, n_readings = len(values["widths"]), len(values["readings"])
+    shapes = {"evidence": (n_widths, n_readings), "p_by_reading": (n_widths, n_readings)}
+    for name, shape in {**shapes, "excess": (n_widths,), "deficit": (n_widths,)}.items():
+        if values[name].shape != shape:
+            raise ValueError(f"{name} has shape {values[name].shape}, not {shape}")
+    if values["null_evidence"].shape[1:] != shapes["evidence"]:
+        raise ValueError(f"null_evidence has shape {values['null_evidence'].shape}")
+    for name, end in (("best", n_widths), ("best_reading", n_readings)):
+        if not 0 <= values[name] < end:
+            raise ValueError(f"{name} is {values[name]}")
     n_fitted = values["transform"].matrix.shape[-1]
     if values["directions"].shape != (n_fitted, 2):
         raise ValueError(f"directions has shape {values['directions'].shape}, not ({n_fitted}, 2)")

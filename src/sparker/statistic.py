@@ -15,17 +15,28 @@ from sparker.batch import FitConfig, chunk_size, fit_chunks
 from sparker.ensemble import Ensemble
 from sparker.nulls import Draw
 from sparker.sample import TwoSample
+from sparker.train import READINGS
 from sparker.widths import Schedule, WidthConfig
 
 
 class Outcome(NamedTuple):
     """The statistic of B experiments, at m widths or whatever else its columns are."""
 
-    t: np.ndarray  # (B, m), larger where data and reference differ more
+    evidence: np.ndarray  # (B, m, r): r readings a width, larger where the samples differ more
     excess: np.ndarray  # (B, m) data events too many; NaN for statistics that do not say
     deficit: np.ndarray  # (B, m)
     score_counts: np.ndarray  # (B, m, bins) data events by anomaly score; no bins if it has none
     models: Ensemble | None  # of (B, m, ...), where the statistic fits any
+
+    @property
+    def t(self) -> np.ndarray:  # (B, m)
+        """The first reading: of kernels, the statistic of the whole model."""
+        return self.evidence[..., 0]
+
+    @property
+    def readings(self) -> np.ndarray:  # (B, m * r)
+        """All readings of all columns, as they are ranked."""
+        return self.evidence.reshape(len(self.evidence), -1)
 
 
 TABLES = tuple(name for name in Outcome._fields if name != "models")
@@ -38,6 +49,10 @@ class Prepared(Protocol):
     @property
     def columns(self) -> np.ndarray:
         """(m,) what the columns are: the widths, for kernels."""
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """(r,) what is read off at each of them."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -61,7 +76,7 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class KernelStatistic:
-    """SparKer's ``t = -2 L_NP`` at each width read off."""
+    """SparKer: what training and exploration find at each width (``train.READINGS``)."""
 
     config: FitConfig = FitConfig()
     widths: WidthConfig = WidthConfig()
@@ -80,12 +95,17 @@ class _PreparedKernels(NamedTuple):
         return self.schedule.widths
 
     @property
+    def readings(self) -> tuple[str, ...]:
+        return READINGS if len(self.schedule.explore) else READINGS[:1]
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {
             "kernels": self.config,
             "steps": len(self.schedule.sigma),
             "annealing": _rounded(self.schedule.sigma[:: max(1, len(self.schedule.sigma) // 4)]),
             "widths": _rounded(self.columns),
+            "explorations": len(self.schedule.explore),
         }
 
     def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
@@ -95,8 +115,8 @@ class _PreparedKernels(NamedTuple):
         self, seed: int, draw: Draw, numbers: Sequence[int], chunk: int
     ) -> Iterator[tuple[Sequence[int], Outcome]]:
         for done, fits in fit_chunks(seed, draw, numbers, self.schedule, self.config, chunk=chunk):
-            t = np.where(fits.finite[:, None], fits.t, np.nan)
-            yield done, Outcome(t, fits.excess, fits.deficit, fits.score_counts, fits.models)
+            evidence = np.where(fits.finite[:, None, None], fits.evidence, np.nan)
+            yield done, Outcome(evidence, fits.excess, fits.deficit, fits.score_counts, fits.models)
 
 
 @dataclass(frozen=True)
@@ -126,6 +146,10 @@ class _PreparedFunction(NamedTuple):
         return np.empty(0)
 
     @property
+    def readings(self) -> tuple[str, ...]:
+        return ("statistic",)
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {"function": self.function, "example": self.example}
 
@@ -144,7 +168,7 @@ class _PreparedFunction(NamedTuple):
             ]
             t = np.stack(rows)
             unknown = np.full_like(t, np.nan)
-            yield now, Outcome(t, unknown, unknown, np.empty((*t.shape, 0)), None)
+            yield now, Outcome(t[..., None], unknown, unknown, np.empty((*t.shape, 0)), None)
 
     def _one(self, rng: np.random.Generator, sample: TwoSample) -> np.ndarray:
         t = np.atleast_1d(np.asarray(self.function(rng, sample), np.float64))

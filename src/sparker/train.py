@@ -1,6 +1,7 @@
 """Training one ensemble on one sample: pure functions of arrays, ready to be batched.
 
-Anneal the width, let Adam move the kernels, read the model off on the way.
+Anneal the width, place idle kernels where a scan finds something, let Adam move all of them, read
+the model off on the way.
 """
 
 from typing import Any, NamedTuple
@@ -10,31 +11,15 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from sparker.distances import pull_back, squared_norms, sum_of
-from sparker.ensemble import Competition, Ensemble, kernel_values, parts
-from sparker.losses import Loss, deficit, excess, score_counts, statistic
-from sparker.sample import AnyArray, TwoSample
+from sparker import explore
+from sparker.design import Design, Rates
+from sparker.distances import Features, features_of, pull_back, sum_of
+from sparker.ensemble import Ensemble, kernel_values, parts
+from sparker.losses import MAX_LOG_RATIO, deficit, excess, score_counts, statistic
+from sparker.sample import TwoSample
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-12)
 """Acts on gradients per event and per width, numbers of order one; hence the small eps."""
-
-
-class Design(NamedTuple):
-    """What shapes the program: a change here compiles anew."""
-
-    n_kernels: int
-    loss: Loss
-    competition: Competition
-    precision: jax.lax.Precision  # of the matrix products in training
-
-
-class Rates(NamedTuple):
-    """The numbers of a fit: these may change without compiling anew."""
-
-    clip: AnyArray
-    l2: AnyArray
-    location: AnyArray
-    amplitude: AnyArray
 
 
 class State(NamedTuple):
@@ -49,6 +34,7 @@ class Evaluation(NamedTuple):
     """What a model says of the sample it was fitted to, in double precision."""
 
     t: Array  # () the test statistic
+    strongest: Array  # () the statistic of its strongest kernel, the others left out of f
     excess: Array  # () data events too many
     deficit: Array  # () data events missing
     score_counts: Array  # (SCORE_BINS,) data events by their anomaly score
@@ -59,8 +45,17 @@ class ReadOffs(NamedTuple):
 
     mu: Array  # (m, M, d)
     a: Array  # (m, M)
+    evidence: Array  # (m, r) see READINGS
     evaluation: Evaluation  # of (m,)
     finite: Array  # ()
+
+
+Carry = tuple[State, Array, Array, Array]
+"""The state, the locations and amplitudes read off so far, and what scans have found."""
+
+READINGS = ("all kernels", "strongest kernel", *explore.EVIDENCE)
+"""What is read off at each width: ``t`` of the whole model, the largest ``t`` of a single kernel's
+component, and what the scan before training found. Without exploration, the first alone."""
 
 
 def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
@@ -77,19 +72,6 @@ def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
     mu = sample.points[drawn[jnp.arange(n_kernels) % n_drawn]]
     a = jnp.zeros(n_kernels, mu.dtype)
     return State(mu, a, ADAM.init((mu, a)))
-
-
-class Features(NamedTuple):
-    """The points as training reads them: feature by feature, with their squared norms."""
-
-    x: Array  # (d, N)
-    norms: Array  # (N,)
-
-
-def features_of(points: AnyArray) -> Features:  # (N, d)
-    """Lay points out for training."""
-    x = jnp.asarray(points).T
-    return Features(x, squared_norms(x))
 
 
 def gradient(
@@ -143,8 +125,11 @@ def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:
 
     def one(model: Ensemble) -> Evaluation:
         k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
-        f = sum_of(parts(model.a, k, design.competition.share(k)))
-        return Evaluation(*(of(f, sample) for of in (statistic, excess, deficit, score_counts)))
+        each = parts(model.a, k, design.competition.share(k))
+        f = sum_of(each)
+        strongest = jnp.max(jax.lax.map(lambda f_i: statistic(f_i, sample), jnp.stack(each)))
+        measured = (of(f, sample) for of in (excess, deficit, score_counts))
+        return Evaluation(statistic(f, sample), strongest, *measured)
 
     return jax.lax.map(one, models)
 
@@ -154,6 +139,7 @@ def train(
     sample: TwoSample,
     sigma: Array,  # (T,)
     read_off: Array,  # (m,)
+    explored: Array,  # (e,) steps before which idle kernels are placed anew
     rates: Rates,
     design: Design,
 ) -> ReadOffs:
@@ -165,21 +151,55 @@ def train(
     features = features_of(sample.points)
     expected = jnp.sum(sample.reference_weight)
     per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
-    start = init(key, sample, design.n_kernels)
-    read_mu = jnp.zeros((len(read_off), *start.mu.shape), start.mu.dtype)
-    read_a = jnp.zeros((len(read_off), *start.a.shape), start.a.dtype)
-    slot = jnp.searchsorted(read_off, jnp.arange(len(sigma)))  # (T,)
+    first = init(key, sample, design.n_kernels)
+    read_mu = jnp.zeros((len(read_off), *first.mu.shape), first.mu.dtype)
+    read_a = jnp.zeros((len(read_off), *first.a.shape), first.a.dtype)
+    scanned = jnp.zeros((len(read_off), len(explore.EVIDENCE)), first.a.dtype)
 
-    def advance(
-        carry: tuple[State, Array, Array], now: tuple[Array, Array]
-    ) -> tuple[tuple[State, Array, Array], None]:
-        state, read_mu, read_a = carry
-        sigma_t, slot_t = now
-        state = step(state, sigma_t, sample, features, per_event, rates, design)
+    field = explore.survey(jax.random.fold_in(key, len(read_off)), sample, features)
+    slot = jnp.searchsorted(read_off, jnp.arange(len(sigma)))  # (T,) the read-off each works for
+
+    def look(state: State, scanned: Array, t: Array) -> tuple[State, Array]:
+        model = Ensemble(state.mu, state.a, sigma[t])
+        again = jax.random.fold_in(key, slot[t])
+        centres, is_one = explore.choose(again, field, features, sigma[t], design)
+        k = kernel_values(model, *features, design.precision)
+        f = sum_of(parts(model.a, k, design.competition.share(k)))
+        tilt = jnp.exp(jnp.minimum(f, MAX_LOG_RATIO))
+        seen = explore.scan(centres, is_one, sample, features, sigma[t], tilt, design)
+        mu, a = explore.place(model, seen, centres, is_one, sample, features, rates.clip, design)
+        # Kernels that moved have no use for the old momentum, and the others start alike.
+        return State(mu, a, ADAM.init((mu, a))), scanned.at[slot[t]].set(seen.evidence)
+
+    def advance(t: Array, carry: Carry, left: Array | float) -> Carry:
+        state, read_mu, read_a, scanned = carry
+        now = rates._replace(location=rates.location * left, amplitude=rates.amplitude * left)
+        state = step(state, sigma[t], sample, features, per_event, now, design)
         # Each step overwrites the slot it works towards: what stays is the step read off.
-        return (state, read_mu.at[slot_t].set(state.mu), read_a.at[slot_t].set(state.a)), None
+        read_mu, read_a = read_mu.at[slot[t]].set(state.mu), read_a.at[slot[t]].set(state.a)
+        return state, read_mu, read_a, scanned
 
-    (_, mu, a), _ = jax.lax.scan(advance, (start, read_mu, read_a), (sigma, slot))
+    def stage(carry: Carry, span: tuple[Array, Array]) -> tuple[Carry, None]:
+        state, read_mu, read_a, scanned = carry
+        begin, end = span
+
+        def one(t: Array, carry: Carry) -> Carry:
+            # After an exploration few steps remain, which must settle around what is read off.
+            share = (end - t) / (end - begin) if len(explored) else jnp.ones(())
+            return advance(t, carry, share.astype(sigma.dtype))
+
+        if len(explored):
+            state, scanned = look(state, scanned, begin)
+        return jax.lax.fori_loop(begin, end, one, (state, read_mu, read_a, scanned)), None
+
+    begins = explored if len(explored) else jnp.zeros(1, jnp.int32)
+    ends = jnp.append(begins[1:], len(sigma)).astype(begins.dtype)
+    start = (first, read_mu, read_a, scanned)
+    (_, mu, a, scanned), _ = jax.lax.scan(stage, start, (begins, ends))
     evaluation = evaluate(Ensemble(mu, a, sigma[read_off]), sample, design)
-    finite = jnp.stack([jnp.all(jnp.isfinite(array)) for array in (mu, a, *evaluation)])
-    return ReadOffs(mu, a, evaluation, jnp.all(finite))
+    evidence = evaluation.t[:, None]
+    if len(explored):
+        trained = jnp.stack([evaluation.t, evaluation.strongest], -1)
+        evidence = jnp.concatenate([trained, scanned.astype(trained.dtype)], -1)
+    finite = [jnp.all(jnp.isfinite(array)) for array in (mu, a, evidence, *evaluation)]
+    return ReadOffs(mu, a, evidence, evaluation, jnp.all(jnp.stack(finite)))

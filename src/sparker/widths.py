@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import pdist
+from scipy.optimize import brentq
+from scipy.spatial.distance import pdist, squareform
 
 from sparker.sample import as_points
 
@@ -22,6 +23,7 @@ class Schedule(NamedTuple):
 
     sigma: np.ndarray  # (T,) falling
     read_off: np.ndarray  # (m,) rising step indices, the last one T - 1
+    explore: np.ndarray = np.empty(0, int)  # (e,) steps before which idle kernels are placed anew
 
     @property
     def widths(self) -> np.ndarray:  # (m,)
@@ -75,6 +77,55 @@ def width_range(points: ArrayLike, *, max_points: int = 2000, seed: int = 0) -> 
     return 2 * high, low / 2
 
 
+def resolvable_range(
+    points: ArrayLike, *, fewest: int = 100, max_points: int = 2000, seed: int = 0
+) -> tuple[float, float]:
+    """The widest and the narrowest width at which a sample of this size can tell anything.
+
+    The first is the 99 % percentile of the distances: a kernel that wide sees every point. The last
+    leaves the median point ``fewest`` others under its kernel (or a tenth of all, if that is less):
+    narrower ones fit single points. Counting points, unlike a percentile of the distances, asks the
+    same of any sample size and any number of features.
+    """
+    x = as_points("points", points)
+    _, first = distance_range(x, max_points=max_points, seed=seed)
+    some = x
+    if len(x) > max_points:
+        some = x[np.random.default_rng(seed).choice(len(x), max_points, replace=False)]
+    squared = squareform(pdist(some - some.mean(0, dtype=np.float64))) ** 2
+    wanted = min(fewest, len(x) / 10) / len(x) * len(some)
+
+    def others(log_width: float) -> float:
+        under = np.exp(-0.5 * squared * np.exp(-2 * log_width))
+        return float(np.median(under.sum(1)) - 1 - wanted)
+
+    widest = np.log(first)
+    # Down to a millionth; where points repeat so often that this is still too many, it is enough.
+    narrowest = widest - np.log(1e6)
+    if others(narrowest) >= 0 or others(widest) <= 0:
+        return first, first * 1e-2
+    return first, float(np.exp(brentq(others, narrowest, widest, xtol=1e-3)))
+
+
+def stairs(first: float, last: float, *, steps: int = 200, n_widths: int = 10) -> Schedule:
+    """Stand still at ``n_widths`` log-spaced widths, the first and the last among them.
+
+    At each of them the kernels that have found nothing are placed anew, all are trained for an
+    equal share of the steps, and the model is read off.
+
+    >>> plan = stairs(8.0, 1.0, steps=8, n_widths=4)
+    >>> plan.sigma.round(1).tolist()
+    [8.0, 8.0, 4.0, 4.0, 2.0, 2.0, 1.0, 1.0]
+    >>> plan.explore.tolist(), plan.read_off.tolist()
+    ([0, 2, 4, 6], [1, 3, 5, 7])
+    """
+    steps, n_widths = _check_plan(first, last, steps, n_widths)
+    ends = np.arange(1, n_widths + 1) * steps // n_widths
+    starts = np.append(0, ends[:-1])
+    sigma = np.repeat(np.geomspace(first, last, n_widths), ends - starts)
+    return Schedule(sigma, ends - 1, starts)
+
+
 def schedule(
     first: float,
     last: float,
@@ -96,14 +147,7 @@ def schedule(
     >>> s.widths.round(2).tolist()
     [4.0, 2.0, 1.0, 0.5]
     """
-    if not 0 < last <= first < np.inf:
-        raise ValueError(f"widths must fall from first to last > 0, got {first} to {last}")
-    if int(steps) != steps or int(n_widths) != n_widths or not 1 <= n_widths <= steps:
-        raise ValueError(
-            f"n_widths and steps must be whole numbers, 1 <= n_widths <= steps, got n_widths "
-            f"{n_widths} and steps {steps}"
-        )
-    steps, n_widths = int(steps), int(n_widths)
+    steps, n_widths = _check_plan(first, last, steps, n_widths)
     sigma = annealing(first, last, steps)
     if first == last:
         return Schedule(sigma, np.linspace(0, steps, n_widths + 1, dtype=int)[1:] - 1)
@@ -116,18 +160,35 @@ def schedule(
     return Schedule(sigma, read_off)
 
 
+def _check_plan(first: float, last: float, steps: int, n_widths: int) -> tuple[int, int]:
+    if not 0 < last <= first < np.inf:
+        raise ValueError(f"widths must fall from first to last > 0, got {first} to {last}")
+    if int(steps) != steps or int(n_widths) != n_widths or not 1 <= n_widths <= steps:
+        raise ValueError(
+            f"n_widths and steps must be whole numbers, 1 <= n_widths <= steps, got n_widths "
+            f"{n_widths} and steps {steps}"
+        )
+    return int(steps), int(n_widths)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WidthConfig:
-    """How a schedule is made for points not seen yet: ``width_range``, then ``schedule``."""
+    """How a schedule is made for points not seen yet: a range of widths, and a way through it."""
 
     steps: int = 1000
     n_widths: int = 10
-    annealing: Annealing = linear
+    annealing: Annealing | None = linear
+    """How the widths shrink, with kernels that stay where training takes them (``schedule``). None:
+    they stand still at each width, and idle kernels are placed anew there (``stairs``)."""
+    evenly: bool = False
+    """Whether an annealing is read off after equal numbers of steps, as the paper does, and not at
+    equal ratios of the width."""
+    span: Callable[[np.ndarray], tuple[float, float]] = width_range
+    """Chooses the first and the last width from the points, without knowing who is data."""
     first: float | None = None
-    """The first width, of points as they are fitted (standardised, as a rule). Left out: twice the
-    99 % percentile of the distances."""
+    """The first width, of points as they are fitted (standardised, as a rule), if not span's."""
     last: float | None = None
-    """The last width. Left out: half the 1 % percentile of the distances."""
+    """The last width, likewise."""
 
     def __post_init__(self) -> None:
         for name in ("first", "last"):
@@ -138,22 +199,28 @@ class WidthConfig:
             raise ValueError(
                 f"widths must fall from first to last > 0, got {self.first} to {self.last}"
             )
-        schedule(1.0, 0.5, steps=self.steps, n_widths=self.n_widths)  # says what is wrong
+        _check_plan(1.0, 0.5, self.steps, self.n_widths)
 
     def schedule(self, points: ArrayLike) -> Schedule:
         """The schedule for these points."""
         first, last = self.first, self.last
         if first is None or last is None:
-            widest, narrowest = width_range(points)
+            widest, narrowest = self.span(np.asarray(points))
             first, last = first or widest, last or narrowest
-        return schedule(
+        if self.annealing is None:
+            return stairs(first, last, steps=self.steps, n_widths=self.n_widths)
+        plan = schedule(
             first, last, steps=self.steps, n_widths=self.n_widths, annealing=self.annealing
         )
+        if not self.evenly:
+            return plan
+        ends = np.arange(1, self.n_widths + 1) * self.steps // self.n_widths
+        return plan._replace(read_off=ends - 1)
 
 
 def check_schedule(plan: Schedule) -> None:
     """Refuse a schedule, made by hand perhaps, that training cannot follow."""
-    sigma, read_off = plan
+    sigma, read_off, explore = plan
     if (
         len(sigma) == 0
         or not np.all((sigma > 0) & np.isfinite(sigma))
@@ -165,4 +232,11 @@ def check_schedule(plan: Schedule) -> None:
         raise ValueError(
             f"read_off must be rising step indices that end with the last, {len(sigma) - 1}, got "
             f"{np.asarray(read_off).tolist()}"
+        )
+    if len(explore) and (
+        explore[0] != 0 or explore[-1] >= len(sigma) or np.any(np.diff(explore) < 1)
+    ):
+        raise ValueError(
+            f"explore must be rising step indices from 0 on, below {len(sigma)}, got "
+            f"{np.asarray(explore).tolist()}"
         )

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -111,13 +112,16 @@ fit_options = options(
     click.option("--kernels", default=5, show_default=True, type=click.IntRange(1)),
     click.option("--clip", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True),
                  help="Largest log density ratio a kernel may claim."),
-    click.option("--steps", default=1000, show_default=True, type=click.IntRange(10),
-                 help="Training steps."),
+    click.option("--explore", is_flag=True,
+                 help="Look everywhere at each width before training, and place idle kernels."),
+    click.option("--steps", type=click.IntRange(10),
+                 help="Training steps, 1000 or with --explore 200 if not given."),
     click.option("--preprocess", default="standardise", show_default=True,
                  type=click.Choice(["standardise", "whiten", "unchanged"])),
-    click.option("--combine", default="minimum_and_product", show_default=True,
+    click.option("--combine",
                  type=click.Choice(["minimum_and_product", "minimum", "product", "cauchy"]),
-                 help="How the widths become one test."),
+                 help="How the widths become one test: minimum_and_product, or with --explore "
+                      "minimum if not given."),
     click.option("--device", help="cpu, gpu or tpu; the fastest there is if not given."),
 )  # fmt: skip
 
@@ -129,9 +133,8 @@ def fit_settings(options: dict[str, Any]) -> dict[str, Any]:
     """
     import jax
 
-    from sparker.batch import FitConfig
+    from sparker.presets import exploring, following
     from sparker.record import option
-    from sparker.widths import WidthConfig
 
     device = options.pop("device")
     if device is not None:
@@ -144,13 +147,16 @@ def fit_settings(options: dict[str, Any]) -> dict[str, Any]:
                 f"there is no device {device!r} here, or JAX was installed without it: "
                 f"{str(error).splitlines()[0]}"
             ) from error
+    preset = (exploring if options.pop("explore") else following)()
+    steps, combine = options.pop("steps"), options.pop("combine")
+    kernels = {"n_kernels": options.pop("kernels"), "clip": options.pop("clip")}
     return {
         "n_calibration": options.pop("calibrations"),
         "seed": options.pop("seed"),
-        "config": FitConfig(n_kernels=options.pop("kernels"), clip=options.pop("clip")),
-        "widths": WidthConfig(steps=options.pop("steps")),
+        "config": replace(preset["config"], **kernels),
+        "widths": replace(preset["widths"], steps=steps) if steps else preset["widths"],
         "preprocess": option(options.pop("preprocess")),
-        "combine": option(options.pop("combine")),
+        "combine": option(combine) if combine else preset["combine"],
     }
 
 

@@ -95,14 +95,14 @@ def info(file: str, key: str | None, as_json: bool) -> None:
             counts = {
                 "batch_size": made.batch_size,
                 "features": n_features,
-                "toys": len(made.null.t),
+                "toys": len(made.null.evidence),
                 "reference_rows": n_reference,
             }
             click.echo(
                 json.dumps({"format": "monitor", **counts})
                 if as_json
                 else f"monitor for batches of {made.batch_size} rows with {n_features} features: "
-                f"{len(made.null.t)} toys from {n_reference} reference rows"
+                f"{len(made.null.evidence)} toys from {n_reference} reference rows"
             )
             return
     found = io.describe(file, key)

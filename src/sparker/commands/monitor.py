@@ -69,7 +69,8 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         **fit_settings(options),
     )
     made.save(monitor)
-    note(f"The monitor is in {monitor}: {len(made.null.t)} toys for batches of {made.batch_size}.")
+    n_toys = len(made.null.evidence)
+    note(f"The monitor is in {monitor}: {n_toys} toys for batches of {made.batch_size}.")
 
 
 @click.command()

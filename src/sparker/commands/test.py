@@ -90,6 +90,8 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     settings = fit_settings(options)
     outputs = {name: options[name] for name in ("report", "rows", "save")}
     check_outputs(outputs)
+    stop = _stop(options["stop"])
+    _check_reach(options["alpha"], settings["n_calibration"] - (stop.table if stop else 0))
     if not options["report"] and (options["images"] or options["observables"]):
         raise BadInput("--images and --observables are for the report; name its file by --report")
     pictures = picture_column(options["images"], data, options["key"])
@@ -114,7 +116,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         reference_weights=first.extra[weights[0]] if weights else None,
         expected=options["expected"],
         groups=_groups(options["groups"], first, second),
-        stop=_stop(options["stop"]),
+        stop=stop,
         store=options["store"],
         **settings,
     )
@@ -273,6 +275,17 @@ def _null(name: str, pool: str | None, reference: "Table") -> Any:
 
 def _groups(name: str | None, *tables: "Table") -> Any:
     return tuple(table.extra[name] for table in tables) if name else None
+
+
+def _check_reach(alpha: float | None, n_compared: int) -> None:
+    """Refuse a level that no outcome could reach, before hours are spent on it."""
+    if alpha is not None and 0 < n_compared < 1 / alpha - 1:
+        missing = int(np.ceil(1 / alpha - 1)) - n_compared
+        raise BadInput(
+            f"{n_compared} experiments resolve p-values down to {1 / (n_compared + 1):.2g}, so "
+            f"nothing could be an anomaly at --alpha {alpha:g}; ask for {missing} more by "
+            "--calibrations, or for a larger --alpha"
+        )
 
 
 def _stop(wanted: bool) -> Any:

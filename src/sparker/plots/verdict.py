@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from sparker.plots.style import (
     DATA,
     KERNELS,
+    MARKERS,
     REFERENCE,
     axes_or_new,
     bin_edges,
@@ -47,13 +48,22 @@ def null_distribution(
 
 
 def p_across_widths(result: TestResult, *, ax: Axes | None = None) -> list[Artist]:
-    """The p-value at each width, and that of all of them together."""
+    """The p-value of each reading at each width, and that of all of them together."""
     ax = axes_or_new(ax)
-    p, best = result.p_by_width, result.best
-    (each,) = ax.plot(result.widths, p, "o-", color=DATA, label="at each width")
+    p, best = result.p_by_reading, result.best
+    several = len(result.readings) > 1
+    each = [
+        ax.plot(
+            result.widths, p[:, i], marker=MARKERS[i % len(MARKERS)], ls="-" if i == 0 else ":",
+            color=DATA, alpha=1 if i == 0 else 0.6, lw=1.8 if i == 0 else 1,
+            label=reading if several else "at each width",
+        )[0]
+        for i, reading in enumerate(result.readings)
+    ]  # fmt: skip
     (clearest,) = ax.plot(
-        result.widths[best], p[best], "o", ms=13, mfc="none", color=DATA, label="most clearly here"
-    )
+        result.widths[best], p[best, result.best_reading], "o", ms=13, mfc="none", color=DATA,
+        ls="none", label="most clearly here",
+    )  # fmt: skip
     together = ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined")
     least = min(1 / (result.n_toys + 1), p.min())
     floor = ax.axhspan(
@@ -70,7 +80,7 @@ def p_across_widths(result: TestResult, *, ax: Axes | None = None) -> list[Artis
     ax.set_xlabel("column of the statistic" if result.models is None else "kernel width")
     ax.set_ylabel("p-value")
     ax.legend(fontsize="small")
-    return [each, clearest, together, floor]
+    return [*each, clearest, together, floor]
 
 
 def power_curve(

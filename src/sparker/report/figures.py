@@ -97,10 +97,20 @@ def across_widths(result: TestResult) -> dict[str, figure]:
     p = new_plot(x, "p-value", y_axis_type="log", y_range=(0.6 * reach, 1.3), **x_axis)
     p.hstrip(y0=[1e-300], y1=[reach], fill_color=REFERENCE, fill_alpha=0.6, line_color=None)
     p.hspan([result.p_value], color=KERNELS[1], line_dash="dashed")
-    p.line(widths, result.p_by_width, color=INK, name="ink")
-    p.scatter(widths, result.p_by_width, color=INK, size=8, name="ink")
-    best = result.best
-    p.scatter(widths[best], result.p_by_width[best], size=16, fill_color=None, line_width=2,
+    named: list[dict[str, Any]] = [{}]
+    if len(result.readings) > 1:
+        named = [{"legend_label": reading} for reading in result.readings]
+    for i, label in enumerate(named):
+        dash, alpha = ("solid", 1.0) if i == 0 else ("dotted", 0.7)
+        each = result.p_by_reading[:, i]
+        p.line(widths, each, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
+        p.scatter(widths, each, color=INK, size=8, name="ink", alpha=alpha,
+                  marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
+    if len(named) > 1:
+        p.legend.location, p.legend.ncols, p.legend.label_text_font_size = "bottom_left", 2, "9pt"
+        p.legend.background_fill_alpha = 0.6
+    best = result.best, result.best_reading
+    p.scatter(widths[best[0]], result.p_by_reading[best], size=16, fill_color=None, line_width=2,
               line_color=KERNELS[1])  # fmt: skip
 
     null = np.where(np.isfinite(result.null_t), result.null_t, np.nan)
