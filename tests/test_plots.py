@@ -251,7 +251,7 @@ def test_what_overlaps_differs_without_colour_too(result):
     lines = plots.trajectories(result)
     assert len({line.get_linestyle() for line in lines}) == 3
     assert len({line.get_marker() for line in lines}) == 3
-    each, clearest, together, _ = plots.p_across_widths(result)
+    each, *_, clearest, together, _ = plots.p_across_widths(result)
     assert (each.get_linestyle(), together.get_linestyle()) == ("-", "--")
     assert each.get_markersize() < clearest.get_markersize()
     assert clearest.get_markerfacecolor() == "none"
