@@ -56,8 +56,9 @@ class Benchmark:
         chosen = self.signals[signal]
         if chosen.fraction is None:
             return reference, chosen.draw(rng, n_background), np.ones(n_background, bool)
+        background = self.draw_background(rng, n_background)
         events = chosen.draw(rng, rng.poisson(chosen.fraction * expected))
-        data = np.concatenate([self.draw_background(rng, n_background), events])
+        data = np.concatenate([background, events])
         return reference, data, np.arange(len(data)) >= n_background
 
     def oracle(self, data: np.ndarray, signal: str, *, expected: int = EXPECTED) -> float:
