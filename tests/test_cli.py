@@ -75,6 +75,29 @@ def test_exit_codes_follow_alpha(folder, data, alpha, code):
     assert json.loads(done.stdout)["anomaly"] is (code == 1)
 
 
+def test_a_level_out_of_reach_is_refused_at_once(folder):
+    done = invoke("test", folder / "reference.npy", folder / "data.npy", *QUICK, "--alpha", 0.001)
+    assert done.exit_code == 2
+    assert "19 experiments resolve p-values down to 0.05" in done.stderr
+    assert "ask for 980 more by --calibrations" in done.stderr
+
+
+def test_exploring_is_the_librarys(folder):
+    done = invoke("test", folder / "reference.npy", folder / "data.npy", "--explore",
+                  "--calibrations", 19, "--json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    result = sparker.test(
+        np.load(folder / "reference.npy"),
+        np.load(folder / "data.npy"),
+        n_calibration=19,
+        **sparker.exploring(),
+    )
+    found = json.loads(done.stdout)
+    assert found["p_value"] == result.p_value
+    assert found["best_reading"] == result.readings[result.best_reading]
+    assert list(found["widths"][0]["readings"]) == list(sparker.READINGS)
+
+
 def test_the_answer_is_that_of_the_library(folder):
     done = invoke("test", folder / "reference.npy", folder / "data.npy", *QUICK, "--seed", 3,
                   "--json")  # fmt: skip

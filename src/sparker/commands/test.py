@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import sys
 from io import StringIO
 from pathlib import Path
@@ -280,7 +281,7 @@ def _groups(name: str | None, *tables: "Table") -> Any:
 def _check_reach(alpha: float | None, n_compared: int) -> None:
     """Refuse a level that no outcome could reach, before hours are spent on it."""
     if alpha is not None and 0 < n_compared < 1 / alpha - 1:
-        missing = int(np.ceil(1 / alpha - 1)) - n_compared
+        missing = math.ceil(1 / alpha - 1) - n_compared
         raise BadInput(
             f"{n_compared} experiments resolve p-values down to {1 / (n_compared + 1):.2g}, so "
             f"nothing could be an anomaly at --alpha {alpha:g}; ask for {missing} more by "

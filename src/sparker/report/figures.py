@@ -106,9 +106,11 @@ def across_widths(result: TestResult) -> dict[str, figure]:
         p.line(widths, each, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
         p.scatter(widths, each, color=INK, size=8, name="ink", alpha=alpha,
                   marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
-    if len(named) > 1:
-        p.legend.location, p.legend.ncols, p.legend.label_text_font_size = "bottom_left", 2, "9pt"
-        p.legend.background_fill_alpha = 0.6
+    if len(named) > 1:  # above the plot, where it hides no point
+        p.legend.ncols, p.legend.label_text_font_size, p.legend.border_line_color = 2, "9pt", None
+        p.legend.background_fill_alpha = 0
+        p.legend.label_text_color = INK
+        p.add_layout(p.legend[0], "above")
     best = result.best, result.best_reading
     p.scatter(widths[best[0]], result.p_by_reading[best], size=16, fill_color=None, line_width=2,
               line_color=KERNELS[1])  # fmt: skip
