@@ -171,26 +171,26 @@ def train(
         # Kernels that moved have no use for the old momentum, and the others start alike.
         return State(mu, a, ADAM.init((mu, a))), scanned.at[slot[t]].set(seen.evidence)
 
-    def advance(t: Array, carry: Carry, left: Array | float) -> Carry:
-        state, read_mu, read_a, scanned = carry
-        now = rates._replace(location=rates.location * left, amplitude=rates.amplitude * left)
-        state = step(state, sigma[t], sample, features, per_event, now, design)
-        # Each step overwrites the slot it works towards: what stays is the step read off.
-        read_mu, read_a = read_mu.at[slot[t]].set(state.mu), read_a.at[slot[t]].set(state.a)
-        return state, read_mu, read_a, scanned
-
     def stage(carry: Carry, span: tuple[Array, Array]) -> tuple[Carry, None]:
         state, read_mu, read_a, scanned = carry
         begin, end = span
 
-        def one(t: Array, carry: Carry) -> Carry:
-            # After an exploration few steps remain, which must settle around what is read off.
-            share = (end - t) / (end - begin) if len(explored) else jnp.ones(())
-            return advance(t, carry, share.astype(sigma.dtype))
+        def advance(t: Array, carry: Carry) -> Carry:
+            state, read_mu, read_a, scanned = carry
+            now = rates
+            if len(explored):  # few steps then, which must settle around what is read off
+                left = ((end - t) / (end - begin)).astype(sigma.dtype)
+                now = rates._replace(
+                    location=rates.location * left, amplitude=rates.amplitude * left
+                )
+            state = step(state, sigma[t], sample, features, per_event, now, design)
+            # Each step overwrites the slot it works towards: what stays is the step read off.
+            read_mu, read_a = read_mu.at[slot[t]].set(state.mu), read_a.at[slot[t]].set(state.a)
+            return state, read_mu, read_a, scanned
 
         if len(explored):
             state, scanned = look(state, scanned, begin)
-        return jax.lax.fori_loop(begin, end, one, (state, read_mu, read_a, scanned)), None
+        return jax.lax.fori_loop(begin, end, advance, (state, read_mu, read_a, scanned)), None
 
     begins = explored if len(explored) else jnp.zeros(1, jnp.int32)
     ends = jnp.append(begins[1:], len(sigma)).astype(begins.dtype)

@@ -58,17 +58,7 @@ def distance_range(
 
     Distances of zero between repeated points are left out: they would ask for kernels of no width.
     """
-    x = as_points("points", points)
-    if len(x) > max_points:
-        x = x[np.random.default_rng(seed).choice(len(x), max_points, replace=False)]
-    distances = pdist(x - x.mean(0, dtype=np.float64))
-    distances = distances[distances > 0]
-    if len(distances) == 0:
-        raise ValueError(
-            f"all of the {len(x)} points looked at are the same; widths need points that differ"
-        )
-    low, high = np.quantile(distances, [0.01, 0.99])
-    return float(low), float(high)
+    return _percentiles(_distances(as_points("points", points), max_points, seed))
 
 
 def width_range(points: ArrayLike, *, max_points: int = 2000, seed: int = 0) -> tuple[float, float]:
@@ -88,12 +78,10 @@ def resolvable_range(
     same of any sample size and any number of features.
     """
     x = as_points("points", points)
-    _, first = distance_range(x, max_points=max_points, seed=seed)
-    some = x
-    if len(x) > max_points:
-        some = x[np.random.default_rng(seed).choice(len(x), max_points, replace=False)]
-    squared = squareform(pdist(some - some.mean(0, dtype=np.float64))) ** 2
-    wanted = min(fewest, len(x) / 10) / len(x) * len(some)
+    distances = _distances(x, max_points, seed)
+    _, first = _percentiles(distances)
+    squared = squareform(distances) ** 2
+    wanted = min(fewest, len(x) / 10) / len(x) * len(squared)
 
     def others(log_width: float) -> float:
         under = np.exp(-0.5 * squared * np.exp(-2 * log_width))
@@ -105,6 +93,24 @@ def resolvable_range(
     if others(narrowest) >= 0 or others(widest) <= 0:
         return first, first * 1e-2
     return first, float(np.exp(brentq(others, narrowest, widest, xtol=1e-3)))
+
+
+def _distances(x: np.ndarray, max_points: int, seed: int) -> np.ndarray:  # of each pair
+    """The distances between all points, or between those of a random subset."""
+    if len(x) > max_points:
+        x = x[np.random.default_rng(seed).choice(len(x), max_points, replace=False)]
+    return pdist(x - x.mean(0, dtype=np.float64))
+
+
+def _percentiles(distances: np.ndarray) -> tuple[float, float]:
+    apart = distances[distances > 0]
+    if len(apart) == 0:
+        n_points = round((1 + (1 + 8 * len(distances)) ** 0.5) / 2)
+        raise ValueError(
+            f"all of the {n_points} points looked at are the same; widths need points that differ"
+        )
+    low, high = np.quantile(apart, [0.01, 0.99])
+    return float(low), float(high)
 
 
 def stairs(first: float, last: float, *, steps: int = 200, n_widths: int = 10) -> Schedule:
@@ -120,7 +126,7 @@ def stairs(first: float, last: float, *, steps: int = 200, n_widths: int = 10) -
     ([0, 2, 4, 6], [1, 3, 5, 7])
     """
     steps, n_widths = _check_plan(first, last, steps, n_widths)
-    ends = np.arange(1, n_widths + 1) * steps // n_widths
+    ends = _equal_shares(steps, n_widths)
     starts = np.append(0, ends[:-1])
     sigma = np.repeat(np.geomspace(first, last, n_widths), ends - starts)
     return Schedule(sigma, ends - 1, starts)
@@ -158,6 +164,11 @@ def schedule(
     read_off = np.maximum.accumulate(np.minimum(passed, latest) - order) + order
     read_off[-1] = steps - 1
     return Schedule(sigma, read_off)
+
+
+def _equal_shares(steps: int, n_widths: int) -> np.ndarray:  # (m,)
+    """Where each width's share of the steps ends."""
+    return np.arange(1, n_widths + 1) * steps // n_widths
 
 
 def _check_plan(first: float, last: float, steps: int, n_widths: int) -> tuple[int, int]:
@@ -214,8 +225,7 @@ class WidthConfig:
         )
         if not self.evenly:
             return plan
-        ends = np.arange(1, self.n_widths + 1) * self.steps // self.n_widths
-        return plan._replace(read_off=ends - 1)
+        return plan._replace(read_off=_equal_shares(self.steps, self.n_widths) - 1)
 
 
 def check_schedule(plan: Schedule) -> None:
