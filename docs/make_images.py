@@ -14,13 +14,10 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from sparker import demo, plots
-from sparker.batch import Fit, fit
 from sparker.detect import test
 from sparker.preprocess import unchanged
 from sparker.result import TestResult
-from sparker.sample import two_sample
 from sparker.toys import EXPECTED, exponential
-from sparker.widths import schedule, width_range
 
 IMAGES = Path(__file__).parent / "images"
 SEED = 7
@@ -42,15 +39,10 @@ def extreme_tail() -> None:
     )
     print(f"{len(data)} data events, {is_signal.sum()} of them planted around x = 9")
     print(result.summary())
-    # The observed fit once more, read off after every fifth step: the way to the widths tested.
-    sample = two_sample(reference, data, expected=EXPECTED)
-    path = fit(SEED, sample, schedule(*width_range(sample.points)).every(5))
-    draw(result, path, reference, data, IMAGES / "extreme_tail.png")
+    draw(result, reference, data, IMAGES / "extreme_tail.png")
 
 
-def draw(
-    result: TestResult, path: Fit, reference: np.ndarray, data: np.ndarray, output: Path
-) -> None:
+def draw(result: TestResult, reference: np.ndarray, data: np.ndarray, output: Path) -> None:
     """The verdict, the samples, the learned log-ratio and the kernels' way there."""
     figure = Figure(figsize=(8, 10.5), layout="constrained")  # without pyplot: needs no screen
     verdict, top, middle, bottom = figure.subplots(4, 1, height_ratios=(1.1, 2, 1.2, 1.2))
@@ -60,7 +52,7 @@ def draw(
     ends = result.model.mu
     x = np.linspace(min(0, ends.min()) - 1, max(reference.max(), ends.max()) + 1, 2000)
     plots.log_ratio_1d(result.model, x, ax=middle)
-    plots.trajectories(path, name="x", ax=bottom)
+    plots.trajectories(result, name="x", ax=bottom)
     bottom.axhline(float(result.model.sigma), color="grey", lw=0.5)
     for ax in (top, middle):
         ax.sharex(bottom)

@@ -12,3 +12,10 @@ def float64():
     """Double precision in JAX for the length of one test; it is off by default."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_compiled_programs():
+    """Free them: hundreds at once exceed the memory mappings that a Linux process may have."""
+    yield
+    jax.clear_caches()

@@ -9,6 +9,7 @@ import sparker
 from sparker import explore
 from sparker.distances import features_of
 from sparker.ensemble import Ensemble
+from sparker.explore import SHARED
 from sparker.sample import pad, pool, stack, two_sample
 
 DESIGN = sparker.FitConfig(n_kernels=3, n_candidates=40).design
@@ -23,11 +24,11 @@ def crowded(d, *, n_reference=400, n_data=120, seed=0):
     return pad(sample, n_reference + n_data + 7)
 
 
-def slow_scan(centres, sample, sigma, f):
+def slow_scan(centres, weights, sample, sigma, f):
     """The same sums with loops over nothing but NumPy, in double precision."""
     x, w_reference, w_data = (np.asarray(array, np.float64) for array in sample)
     squared = ((x[None] - centres[:, None]) ** 2).sum(-1)
-    k, wide = np.exp(-squared / (2 * sigma**2)), np.exp(-squared / (2 * (2 * sigma) ** 2))
+    k, wide = np.exp(-squared / (2 * sigma**2)), np.exp(-squared / (2 * 2 * sigma**2))
     seen, expected, tilted = k @ w_data, k @ w_reference, k @ (w_reference * np.exp(f))
     there = (w_data > 0) | (w_reference > 0)
     weight = (w_reference**2).sum() / w_reference.sum()
@@ -40,103 +41,141 @@ def slow_scan(centres, sample, sigma, f):
         excess = both @ (w_data - w_reference)
         information = weight * both[:, there] @ both[:, there].T
         shape[i] = excess @ np.linalg.solve(information, excess)
-    return seen, tilted, np.array([lonely.max(), bump.max(), shape.max()])
+    ratios = np.stack([lonely, bump, shape])
+    chance = 2 * np.log(np.sum(weights / k[:, there].sum(1)))
+    return seen, tilted, chance, 2 * np.log(np.average(np.exp(ratios / 2), 1, weights))
 
 
+@pytest.mark.parametrize("block", [7, 50])
 @pytest.mark.parametrize("d", [1, 2, 30])
 @pytest.mark.parametrize("sigma", [0.3, 1.0])
-def test_a_scan_is_what_slow_sums_give(d, sigma):
+def test_a_scan_is_what_slow_sums_give(d, sigma, block):
     sigma = sigma * d**0.5
     sample = crowded(d)
     centres = sample.points[np.flatnonzero(sample.data_weight)[:50]]
-    f = np.random.default_rng(1).normal(size=len(sample.points))
+    rng = np.random.default_rng(1)
+    f, weights = rng.normal(size=len(sample.points)), rng.uniform(1, 30, 50)
     with jax.enable_x64(True):
         found = explore.scan(
             jnp.asarray(centres),
-            jnp.ones(50, bool),
+            jnp.log(jnp.asarray(weights)),
             sample,
             features_of(sample.points),
             jnp.asarray(sigma),
             jnp.exp(jnp.asarray(f)),
             DESIGN,
+            block,
         )
-    seen, tilted, evidence = slow_scan(centres, sample, sigma, f)
+    seen, tilted, chance, evidence = slow_scan(centres, weights, sample, sigma, f)
     np.testing.assert_allclose(found.data, seen, rtol=1e-10)
     np.testing.assert_allclose(found.tilted, tilted, rtol=1e-10)
+    np.testing.assert_allclose(found.chance, max(chance, 0), rtol=1e-8)
     np.testing.assert_allclose(found.evidence, evidence, rtol=1e-8)
 
 
 def test_what_is_no_candidate_is_no_evidence():
     sample = crowded(2)
     centres = jnp.asarray(sample.points[np.flatnonzero(sample.data_weight)[:50]], jnp.float32)
+    centres = centres.at[30:40].set(1e3)  # far from every point: a row that this toy does not have
 
-    def evidence(is_one):
+    def evidence(centres, is_one):
+        weight = jnp.log(jnp.asarray(is_one, jnp.float32))
         return explore.scan(
-            centres, jnp.asarray(is_one), sample, features_of(np.float32(sample.points)),
-            jnp.float32(0.5), jnp.ones(len(sample.points)), DESIGN,
+            centres, weight, sample, features_of(np.float32(sample.points)),
+            jnp.float32(0.5), jnp.ones(len(sample.points)), DESIGN, 16,
         ).evidence  # fmt: skip
 
-    some = np.arange(50) < 20
-    alone = explore.scan(
-        centres[:20], jnp.ones(20, bool), sample, features_of(np.float32(sample.points)),
-        jnp.float32(0.5), jnp.ones(len(sample.points)), DESIGN,
-    ).evidence  # fmt: skip
-    np.testing.assert_allclose(evidence(some), alone, rtol=1e-5)
-    assert np.all(evidence(np.zeros(50, bool)) == 0)
+    alone = evidence(centres[:20], np.ones(20, bool))
+    np.testing.assert_allclose(evidence(centres, np.arange(50) < 20), alone, rtol=1e-5)
+    assert np.all(evidence(centres, np.zeros(50, bool)) == 0)
 
 
 def chosen(sample, sigma, n_candidates, key=0):
-    features = features_of(np.float32(sample.points))
+    """The candidates of a toy with points of its own."""
     design = DESIGN._replace(n_candidates=n_candidates)
-    field = explore.survey(jax.random.key(key), sample, features)
-    return jax.tree.map(
-        np.asarray, explore.choose(jax.random.key(key), field, features, jnp.float32(sigma), design)
+    looked_at = explore.own_candidates(
+        jax.random.key(key), jax.tree.map(np.float32, sample), jnp.float32([sigma]), design, 100
     )
+    return np.asarray(looked_at.rows[0]), np.exp(looked_at.log_weight[0])
 
 
 def test_candidates_are_distinct_data_points():
     sample = crowded(2)
-    centres, is_one = chosen(sample, 0.5, 40)
-    assert is_one.all()
-    data = np.float32(sample.points[np.asarray(sample.data_weight) > 0])
-    rows = {tuple(row) for row in centres.tolist()}
-    assert len(rows) == 40
-    assert rows <= {tuple(row) for row in data.tolist()}
+    rows, weights = chosen(sample, 0.5, 40)
+    assert np.all(weights >= 1)
+    assert len(set(rows.tolist())) == 40
+    assert np.all(np.asarray(sample.data_weight)[rows] > 0)
 
 
 def test_all_data_points_are_candidates_where_there_is_room():
     sample = crowded(2, n_data=30)
-    centres, is_one = chosen(sample, 0.5, 40)
-    data = np.float32(sample.points[np.asarray(sample.data_weight) > 0])
-    assert is_one.sum() == 30
-    assert {tuple(row) for row in centres[is_one].tolist()} == {tuple(r) for r in data.tolist()}
+    rows, weights = chosen(sample, 0.5, 40)
+    assert np.all(weights == 1)
+    data = np.flatnonzero(sample.data_weight)
+    assert np.sum(rows == explore.NONE) == 10
+    assert set(rows[rows != explore.NONE].tolist()) == set(data.tolist())
+
+
+CORNERS = np.array([[9.0, 9.0], [-9.0, 9.0], [9.0, -9.0]])
 
 
 def test_lonely_points_are_candidates_rather_than_crowded_ones():
     rng = np.random.default_rng(0)
     reference = rng.normal(size=(3000, 2))
-    data = np.concatenate([rng.normal(size=(600, 2)), [[9.0, 9.0], [-9.0, 9.0], [9.0, -9.0]]])
-    sample = two_sample(reference, data)
-    for key in range(5):
-        centres, _ = chosen(sample, 0.5, 60, key)
-        assert np.sum(np.abs(centres).min(1) > 8) == 3
+    sample = two_sample(reference, np.concatenate([rng.normal(size=(600, 2)), CORNERS]))
+    lonely = len(sample.points) - 3
+
+    def found(width, key):
+        return np.sum(chosen(sample, width, 60, key)[0] >= lonely)
+
+    assert [found(0.5, key) for key in range(5)] == [3] * 5
     # While at a width that sees everything, all are as good as any other.
-    far = [np.sum(np.abs(chosen(sample, 1e3, 60, key)[0]).min(1) > 8) for key in range(20)]
-    assert np.mean(far) < 1.5
+    assert np.mean([found(1e3, key) for key in range(20)]) < 1.5
 
 
-def placed(mu, a, sigma, sample):
+def test_candidates_stand_for_all_data_points():
+    """One over the chance to be drawn: sums over all points are met on average."""
+    rng = np.random.default_rng(0)
+    data = np.concatenate([rng.normal(size=(600, 2)), CORNERS])
+    sample = two_sample(rng.normal(size=(3000, 2)), data)
+    quantity = np.exp(-np.abs(sample.points[:, 0]))  # anything that varies from place to place
+    sums = []
+    for key in range(60):
+        rows, weights = chosen(sample, 0.5, 100, key)
+        sums.append([weights.sum(), weights @ quantity[rows]])
+    expected = len(data), quantity[3000:].sum()
+    error = np.std(sums, axis=0) / 60**0.5
+    assert np.all(np.abs(np.mean(sums, axis=0) - expected) < 4 * error)
+    assert np.all(error < 0.02 * np.array(expected))
+
+
+def test_candidates_of_a_pool_do_not_depend_on_the_labels():
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(size=(3000, 2)), CORNERS]).astype(np.float32)
+    design = DESIGN._replace(n_candidates=10)
+    widths = jnp.float32([0.5, 1e3])
+    rows = np.asarray(explore.shared_candidates(jax.random.key(0), points, widths, design, 100)[0])
+    assert rows.shape == (2, 10 * explore.SHARED)
+    assert all(len(set(of_width.tolist())) == rows.shape[1] for of_width in rows)
+    assert np.sum(rows[0] >= 3000) == 3
+    # Points are all it is given: any labelling of them is looked at in the same places.
+    few, _ = explore.shared_candidates(jax.random.key(0), points[:30], widths, design, 100)
+    assert all(set(of_width) == set(range(30)) for of_width in np.asarray(few).tolist())
+
+
+def placed(mu, a, sigma, sample, chance=None):
     features = features_of(np.float32(sample.points))
     model = Ensemble(jnp.float32(mu), jnp.float32(a), jnp.float32(sigma))
-    centres, is_one = chosen(sample, sigma, 200)
-    k = sparker.log_ratio(Ensemble(*(np.asarray(array) for array in model)), sample.points)
+    rows, weights = chosen(sample, sigma, 200)
+    centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != explore.NONE)
+    weight = jnp.where(is_one, jnp.log(weights), -jnp.inf)
+    f = sparker.log_ratio(Ensemble(*(np.asarray(array) for array in model)), sample.points)
     seen = explore.scan(
-        jnp.asarray(centres), jnp.asarray(is_one), sample, features, jnp.float32(sigma),
-        jnp.exp(jnp.float32(k)), DESIGN,
-    )  # fmt: skip
-    new = explore.place(
-        model, seen, jnp.asarray(centres), jnp.asarray(is_one), sample, features, 5.0, DESIGN
+        centres, weight, sample, features, jnp.float32(sigma), jnp.exp(jnp.float32(f)), DESIGN, 64
     )
+    if chance is not None:
+        seen = seen._replace(chance=jnp.float32(chance))
+    new = explore.place(model, seen, centres, is_one, sample, features, 5.0, DESIGN)
     return tuple(np.asarray(array) for array in new)
 
 
@@ -167,6 +206,26 @@ def test_a_kernel_that_explains_something_stays():
     assert np.min(np.linalg.norm(mu[1:] - [-7, 7], axis=1)) < 0.5
 
 
+def test_a_place_that_a_kernel_explains_is_left_to_it():
+    """At the clip the place still shows an excess; a second kernel there would only share it."""
+    sample = two_clusters()
+    mu, _ = placed([[7.0, 7.0], [0.0, 0.0], [0.0, 1.0]], [5.0, 0.0, 0.0], 0.5, sample)
+    assert np.sum(np.linalg.norm(mu - [7, 7], axis=1) < 1) == 1
+    assert np.sum(np.linalg.norm(mu - [-7, 7], axis=1) < 1) == 1
+
+
+def test_kernels_only_move_to_what_chance_does_not_give():
+    for beyond, moved in ((-1, 1), (1, 0)):
+        # Of three kernels, one has nothing to do and one place to go to.
+        sample = two_clusters()
+        gained = 2 * (5 * 5 - np.expm1(5.0) * 0)  # five events, no reference, up to the clip
+        mu, _ = placed(
+            [[7.0, 7.0], [0.0, 0.0], [0.0, 1.0]], [5.0, 0.0, 0.0], 0.5, sample,
+            chance=gained + beyond,
+        )  # fmt: skip
+        assert np.sum(np.linalg.norm(mu - [-7, 7], axis=1) < 1) == moved
+
+
 def isolated(seed=0):
     """Six events where the reference has none, far from everything."""
     rng = np.random.default_rng(seed)
@@ -187,21 +246,14 @@ def test_a_fit_finds_events_that_no_kernel_starts_near():
         np.testing.assert_allclose(at_width_one.mu[strongest], [8.0, 0.0], atol=0.3)
 
 
-def test_readings_hold_t_the_strongest_kernel_and_the_scan():
+def test_readings_hold_t_and_the_scan():
     result = sparker.fit(0, isolated(), STAIRS)
     assert result.evidence.shape == (5, len(sparker.READINGS))
     np.testing.assert_array_equal(result.t, result.evidence[:, 0])
-    sample = isolated()
-    for width in range(5):
-        parts = sparker.components(result.at(width), sample.points)
-        each = [
-            2 * (parts[sample.data_weight > 0, i].sum()
-                 - (sample.reference_weight * np.expm1(parts[:, i])).sum())
-            for i in range(parts.shape[1])
-        ]  # fmt: skip
-        assert result.evidence[width, 1] == pytest.approx(max(each), rel=1e-3, abs=1e-2)
-    # Six events alone, each worth up to twice the largest amplitude of 20.
-    assert 80 < result.evidence[2, 2] <= 6 * 2 * 20
+    # Six events alone, each worth up to twice the largest amplitude of 20, found by six of some
+    # two thousand candidates: the average costs at most the log of these.
+    least = 6 * 2 * 20 - 2 * np.log(SHARED * 512)
+    assert 0.8 * least < result.evidence[3, 1] <= 6 * 2 * 20
     plain = sparker.fit(0, isolated(), sparker.schedule(8.0, 0.2, steps=50, n_widths=5))
     assert plain.evidence.shape == (5, 1)
 
@@ -210,8 +262,8 @@ def test_padding_is_never_seen():
     sample = isolated()
     longer = pad(sample, len(sample.points) + 500)
     config = sparker.FitConfig(n_candidates=400)  # all data points: nothing is left to chance
-    one, other = (sparker.fit(0, s, STAIRS, config) for s in (sample, longer))
-    np.testing.assert_allclose(one.evidence[:, 2:], other.evidence[:, 2:], rtol=1e-3, atol=1e-3)
+    one, other = (sparker.fit_many(0, stack([s]), STAIRS, config) for s in (sample, longer))
+    np.testing.assert_allclose(one.evidence[..., 1:], other.evidence[..., 1:], rtol=1e-3, atol=1e-3)
 
 
 def test_a_toy_explores_alike_in_any_company():
@@ -224,14 +276,23 @@ def test_a_toy_explores_alike_in_any_company():
     np.testing.assert_array_equal(alone.evidence[0], together.evidence[2])
 
 
-def test_a_pool_and_points_of_their_own_explore_alike():
+def test_a_pool_is_scanned_as_if_each_toy_were_alone():
     rng = np.random.default_rng(0)
-    points = rng.normal(size=(1100, 2))
+    points, centres = np.float32(rng.normal(size=(1100, 2))), np.float32(rng.normal(size=(60, 2)))
     labels = np.stack([rng.permutation(1100) < 100 for _ in range(3)])
-    shared = pool(points, labels)
-    own = sparker.TwoSample(np.broadcast_to(points, (3, 1100, 2)).copy(), *shared[1:])
-    one, other = (sparker.fit_many(0, s, STAIRS) for s in (shared, own))
-    np.testing.assert_allclose(one.evidence, other.evidence, rtol=1e-3, atol=1e-2)
+    toys = jax.tree.map(jnp.float32, pool(points, labels))
+    tilt = jnp.float32(rng.uniform(1, 2, (3, 1100)))
+
+    def scan(sample, tilt):
+        features = features_of(sample.points)
+        some = jnp.where(jnp.arange(60) < 50, 0.0, -jnp.inf)
+        return explore.scan(centres, some, sample, features, jnp.float32(0.4), tilt, DESIGN, 16)
+
+    together = jax.vmap(scan, (sparker.TwoSample(None, 0, 0), 0))(toys, tilt)
+    for i in range(3):
+        alone = scan(sparker.TwoSample(toys.points, toys[1][i], toys[2][i]), tilt[i])
+        for both, one in zip(together, alone, strict=True):
+            np.testing.assert_allclose(both[i], one, rtol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -241,6 +302,24 @@ def test_very_few_data_points_are_no_trouble(dtype, n_data):
     sample = two_sample(rng.normal(size=(50, 3)), rng.normal(size=(n_data, 3)))
     result = sparker.fit(0, sample, STAIRS, sparker.FitConfig(n_kernels=5, dtype=dtype))
     assert result.finite
+
+
+@pytest.mark.parametrize(
+    ("null", "explores"),
+    [
+        ("permutation", True),
+        (sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2))), True),
+        (sparker.Simulator(np.random.default_rng(1).normal(size=(200, 2))), False),
+        ("resample", False),
+    ],
+)
+def test_toys_of_one_pool_without_the_data_do_not_explore(null, explores):
+    rng = np.random.default_rng(0)
+    reference, data = rng.normal(size=(200, 2)), rng.normal(size=(40, 2))
+    for widths in (None, sparker.WidthConfig(steps=20, n_widths=2)):
+        settings = {"n_calibration": 2, "null": null, "widths": widths}
+        result = sparker.test(reference, data, config=sparker.FitConfig(n_kernels=2), **settings)
+        assert result.readings == (sparker.READINGS if explores else sparker.READINGS[:1])
 
 
 def test_explorations_must_be_steps_of_the_schedule():

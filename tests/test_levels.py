@@ -43,7 +43,7 @@ def test_levels_are_right_in_a_few_tests(name):
     ],
 )
 def test_a_wrong_scheme_would_be_noticed_in_a_few_tests(name):
-    p = WRONG[name].many(60, 19)["minimum_and_product"]
+    p = WRONG[name].many(60, 19)["minimum"]
     assert np.sum(p <= 0.10) > binom.isf(UNLIKELY, len(p), 0.10)
 
 

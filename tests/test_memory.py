@@ -7,6 +7,7 @@ import pytest
 
 import sparker
 from sparker import batch, memory
+from sparker.explore import SHARED, Candidates
 
 GIB = 2**30
 CIFAR = {"n_rows": 110_000, "n_features": 1000, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
@@ -32,6 +33,7 @@ def test_the_plan_covers_what_the_compiler_allocates(
     n_toys, n_widths = 8, 10
     config = sparker.FitConfig(n_kernels=n_kernels, competition=competition)
     points = (n_toys, n_rows, d) if own else (n_rows, d)
+    n_shared = 0 if own else min(n_rows, SHARED * config.n_candidates)
     with jax.enable_x64(True):
         program = batch._train_chunk.lower(
             jax.random.key(0),
@@ -42,6 +44,9 @@ def test_the_plan_covers_what_the_compiler_allocates(
             jax.ShapeDtypeStruct((100,), jnp.float32),
             jax.ShapeDtypeStruct((n_widths,), jnp.int32),
             jax.ShapeDtypeStruct((n_explored,), jnp.int32),
+            Candidates(
+                *(jax.ShapeDtypeStruct((n_explored, n_shared), t) for t in (jnp.int32, jnp.float32))
+            ),
             config.rates,
             design=config.design,
         ).compile()
@@ -50,7 +55,8 @@ def test_the_plan_covers_what_the_compiler_allocates(
     planned = n_toys * memory.toy_bytes(n_rows, d, n_kernels, n_widths, 4)
     planned += memory.points_bytes(n_rows, d, 4) * (n_toys if own else 1)
     if n_explored:
-        planned += n_toys * memory.scan_bytes(n_rows, d, config.n_candidates, 4)
+        planned += n_toys * memory.scan_bytes(n_rows, d, config.n_candidates, 4, own)
+        planned += memory.SCAN_ARRAYS * memory.SCAN_VALUES["cpu"] * 4
     assert allocated <= planned
     assert planned <= 4 * allocated  # a plan that is far too careful would waste the machine
 

@@ -128,7 +128,7 @@ def test_a_width_config_may_read_off_evenly():
     config = sparker.WidthConfig(steps=100, n_widths=4, annealing=sparker.linear, evenly=True)
     np.testing.assert_array_equal(config.schedule(points).read_off, [24, 49, 74, 99])
     assert len(config.schedule(points).explore) == 0
-    assert len(sparker.exploring()["widths"].schedule(points).explore) == 10
+    assert len(sparker.WidthConfig().schedule(points).explore) == 10
 
 
 def test_the_papers_settings_are_the_papers():

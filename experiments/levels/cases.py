@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sparker
-from sparker.combine import RULES
+from sparker.combine import RULES, minimum
 from sparker.nulls import Arm, Experiments, Permutation, Resample, Samples, Simulator
 from sparker.preprocess import whiten
 from sparker.pvalues import rank
@@ -68,6 +68,12 @@ class FromOwnReference(NamedTuple):
         return Experiments(arm, arm)
 
 
+class ExploredSplits(Resample):
+    """Another: splits of one pool, explored, though the data bring points that no split has."""
+
+    one_pool = False
+
+
 class Case(NamedTuple):
     """One way to make an anomaly-free sample and to test it."""
 
@@ -84,9 +90,10 @@ class Case(NamedTuple):
             progress=False,
         )
         if "stop" in arguments:
-            return {"minimum_and_product": result.p_value}
-        table = np.concatenate([result.t[None], result.null_t])
-        return {rule.__name__: rank(table, rule).p_value for rule in RULES}
+            return {minimum.__name__: result.p_value}
+        table = np.concatenate([result.evidence[None], result.null_evidence])
+        readings = table.reshape(len(table), -1)
+        return {rule.__name__: rank(readings, rule).p_value for rule in RULES}
 
     def many(self, n_tests: int, n_calibration: int, first: int = 0) -> dict[str, np.ndarray]:
         """The p-values of many tests, by combination rule."""
@@ -186,5 +193,8 @@ WRONG: dict[str, Case] = {
         )
         for name, population in POPULATIONS.items()
     },
+    "splits of one pool, explored; exponential, 1-D": plain(
+        exponential, lambda population: ExploredSplits()
+    ),
     "permutation of rows that belong together": in_groups(SCHEMES["permutation"], told=False),
 }

@@ -1,9 +1,10 @@
 """How often anomaly-free samples are called anomalous, for every null scheme and rule.
 
-    python -m experiments.levels.run [--tests 1000] [--only TEXT] [--processes N] [--output FOLDER]
+    python -m experiments.levels.run [--tests 1000] [--only TEXT] [--skip TEXT] [--processes N]
 
-Writes ``result.json``: for every case, rule and alpha the share of tests with p <= alpha, its exact
-95 % interval, and the two-sided binomial probability of a share that far from alpha.
+Writes ``result.json``, or adds to it: for every case, rule and alpha the share of tests with
+p <= alpha, its exact 95 % interval, and the two-sided binomial probability of a share that far from
+alpha.
 """
 
 import argparse
@@ -63,12 +64,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", type=int, default=1000)
     parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--skip", help="no cases whose name contains this")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent)
     options = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in the workers, which have a core each
     names = [name for name in CASES | WRONG if options.only in name]
-    cases: dict[str, Any] = {}
+    if options.skip:
+        names = [name for name in names if options.skip not in name]
+    known = options.output / "result.json"
+    cases: dict[str, Any] = json.loads(known.read_text())["cases"] if known.exists() else {}
     context = multiprocessing.get_context("spawn")
     with context.Pool(options.processes, initializer=one_core) as pool:
         for name in names:
@@ -77,7 +82,13 @@ def main() -> None:
             seconds = time.perf_counter() - began
             levels = {rule: [level(p, a) for a in ALPHAS] for rule, p in by_rule.items()}
             kind = "right" if name in CASES else "wrong"
-            cases[name] = {"kind": kind, "seconds": round(seconds, 1), "levels": levels}
+            cases[name] = {
+                "kind": kind,
+                "n_tests": options.tests,
+                "seconds": round(seconds, 1),
+                "versions": versions(),
+                "levels": levels,
+            }
             shown = {rule: [x["level"] for x in found] for rule, found in levels.items()}
             print(f"{name}: {shown} ({seconds:.0f} s)", flush=True)
             save(options, cases)
@@ -86,14 +97,12 @@ def main() -> None:
 def save(options: argparse.Namespace, cases: dict[str, Any]) -> None:
     """Write what there is so far."""
     result = {
-        "command": f"python -m experiments.levels.run --tests {options.tests}",
-        "n_tests": options.tests,
+        "command": "python -m experiments.levels.run --tests N, N the n_tests of a case",
         "n_calibration": N_CALIBRATION,
         "n_reference": N_REFERENCE,
         "n_data": N_DATA,
         "config": plain(CONFIG),
         "widths": plain(WIDTHS),
-        "versions": versions(),
         "cases": cases,
     }
     options.output.mkdir(parents=True, exist_ok=True)

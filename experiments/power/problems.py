@@ -16,7 +16,7 @@ from sparker.toys import Benchmark, exponential, four_gaussians
 Fraction = tuple[str, float]  # a kind of anomaly, and how much of the data it makes up
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Experiments of one kind, with or without a signal."""
 

@@ -19,7 +19,7 @@ from sparker.monitor import Monitor
 from sparker.nulls import Permutation, Resample, Simulator
 from sparker.power import power_study
 from sparker.preprocess import standardise, unchanged, whiten
-from sparker.presets import exploring, paper
+from sparker.presets import annealed, paper
 from sparker.pvalues import Significance
 from sparker.result import TestResult
 from sparker.sample import TwoSample, as_points, pad, pool, stack, two_sample
@@ -63,13 +63,13 @@ __all__ = [
     "TestResult",
     "TwoSample",
     "WidthConfig",
+    "annealed",
     "anomaly_score",
     "as_points",
     "binary_cross_entropy",
     "cauchy",
     "components",
     "distance_range",
-    "exploring",
     "fit",
     "fit_chunks",
     "fit_many",

@@ -16,8 +16,9 @@ from jax import Array
 from sparker.design import Design, Rates
 from sparker.distances import power_of_two_near
 from sparker.ensemble import Competition, Ensemble, softmax
+from sparker.explore import Candidates, own_candidates, shared_candidates
 from sparker.losses import Loss, neyman_pearson
-from sparker.memory import toys_per_chunk
+from sparker.memory import scan_block, toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
 from sparker.train import ReadOffs, train
 from sparker.widths import Schedule, check_schedule
@@ -34,10 +35,11 @@ class FitConfig:
     """Coefficient of the sum of squared amplitudes that is added to the loss."""
     location_rate: float = 0.01
     """Step size of the locations, in widths."""
-    amplitude_rate: float = 0.05
+    amplitude_rate: float = 0.1
     """Step size of the amplitudes."""
-    n_candidates: int = 256
-    """Data points that are looked at, where a schedule explores, for places kernels belong to."""
+    n_candidates: int = 512
+    """Data points that are looked at in an exploration, where toys have points of their own; where
+    they share them, ``explore.SHARED`` times as many points, data or not."""
     loss: Loss = neyman_pearson
     competition: Competition = softmax
     dtype: type[np.floating] = np.float32
@@ -211,6 +213,7 @@ def _fit_chunks(
     if chunk is None:
         chunk = chunk_size(draw(toys[:1]), len(toys), schedule, config)
     pool = placed = shape = None
+    candidates = NOWHERE
     for start in range(0, len(toys), chunk):
         numbers = toys[start : start + chunk]
         batch = draw(numbers)
@@ -220,7 +223,8 @@ def _fit_chunks(
         with jax.enable_x64(True):
             if placed is None or batch.points is not pool or batch.points.ndim == 3:
                 pool, placed = batch.points, _place(batch, chunk, schedule, config)
-            done = _fit_chunk(seed, numbers, batch, placed, chunk, schedule, config)
+                candidates = _shared_candidates(seed, placed, schedule, config)
+            done = _fit_chunk(seed, numbers, batch, placed, candidates, chunk, schedule, config)
         yield numbers, done
 
 
@@ -259,11 +263,25 @@ def _place(batch: TwoSample, chunk: int, schedule: Schedule, config: FitConfig) 
     return _Placed(jnp.asarray(_lengthen(near, chunk) if own else near, config.dtype), origin, unit)
 
 
+NOWHERE = Candidates(*np.zeros((2, 0, 0)))
+
+
+def _shared_candidates(
+    seed: int, placed: _Placed, schedule: Schedule, config: FitConfig
+) -> Candidates:
+    """Where all toys of a pool look; nowhere yet where toys have points of their own."""
+    if placed.points.ndim == 3 or not len(schedule.explore):
+        return NOWHERE
+    sigma = jnp.asarray(schedule.sigma[schedule.explore] / placed.unit, config.dtype)
+    return _choose_shared(jax.random.key(seed), placed.points, sigma, design=config.design)
+
+
 def _fit_chunk(
     seed: int,
     numbers: Sequence[int],
     batch: TwoSample,
     placed: _Placed,
+    candidates: Candidates,
     chunk: int,
     schedule: Schedule,
     config: FitConfig,
@@ -281,6 +299,7 @@ def _fit_chunk(
             jnp.asarray(schedule.sigma / placed.unit, config.dtype),
             jnp.asarray(schedule.read_off, jnp.int32),
             jnp.asarray(schedule.explore, jnp.int32),
+            candidates,
             config.rates,
             design=config.design,
         ),
@@ -303,7 +322,15 @@ COMPILER_OPTIONS = {
 }
 
 
-@functools.partial(jax.jit, static_argnames="design", compiler_options=COMPILER_OPTIONS)
+compiled = functools.partial(jax.jit, static_argnames="design", compiler_options=COMPILER_OPTIONS)
+
+
+@compiled
+def _choose_shared(key: Array, points: Array, sigma: Array, *, design: Design) -> Candidates:
+    return shared_candidates(key, points, sigma, design, scan_block(len(points)))
+
+
+@compiled
 def _train_chunk(
     key: Array,
     toys: Array,  # (B,)
@@ -311,14 +338,25 @@ def _train_chunk(
     sigma: Array,
     read_off: Array,
     explored: Array,
+    candidates: Candidates,  # of a pool
     rates: Rates,
     *,
     design: Design,
 ) -> ReadOffs:
     keys = jax.vmap(functools.partial(jax.random.fold_in, key))(toys)
-    over = TwoSample(0 if samples.points.ndim == 3 else None, 0, 0)  # type: ignore[arg-type]
-    many = jax.vmap(functools.partial(train, design=design), (0, over, None, None, None, None))
-    return many(keys, samples, sigma, read_off, explored, rates)
+    own = samples.points.ndim == 3
+    n_rows = samples.points.shape[-2]
+    # Of a pool, kernel values of a candidate are computed once for all toys.
+    block = scan_block(n_rows * len(toys) if own else n_rows)
+    if own and len(explored):
+        choose = functools.partial(own_candidates, design=design, block=block)
+        candidates = jax.vmap(choose, (0, 0, None))(keys, samples, sigma[explored])
+    over = TwoSample(0 if own else None, 0, 0)  # type: ignore[arg-type]
+    many = jax.vmap(
+        functools.partial(train, design=design, block=block),
+        (0, over, None, None, None, 0 if candidates.rows.ndim == 3 else None, None),
+    )
+    return many(keys, samples, sigma, read_off, explored, candidates, rates)
 
 
 def _lengthen(array: AnyArray, length: int) -> np.ndarray:

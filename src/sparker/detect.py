@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from sparker import calibrate
 from sparker.batch import FitConfig
 from sparker.calibrate import Plan, Ready, Table
-from sparker.combine import Combination, minimum_and_product
+from sparker.combine import Combination, minimum
 from sparker.ensemble import Ensemble, components
 from sparker.nulls import Samples, Scheme, largest_toy, samples, scheme
 from sparker.preprocess import Preprocess, Transform, principal_directions, standardise
+from sparker.presets import resampled
 from sparker.progress import reporter
 from sparker.pvalues import Ranked, rank, significance
 from sparker.record import plain, versions
@@ -41,7 +42,7 @@ def test(
     config: FitConfig | None = None,
     widths: WidthConfig | None = None,
     preprocess: Preprocess = standardise,
-    combine: Combination = minimum_and_product,
+    combine: Combination = minimum,
     statistic: AnyStatistic | None = None,
     stop: Sequential | None = None,
     store: str | PathLike[str] | None = None,
@@ -62,7 +63,8 @@ def test(
         expected: the number of data rows expected; if given, the total count is tested too.
         groups: a pair, the group of each reference row and of each data row; groups stay together.
         config: the settings of the kernels and their training.
-        widths: from which to which width the kernels are annealed, and in how many steps.
+        widths: which widths the kernels go through, how, and in how many steps; toys from one pool
+            of rows do not explore (``presets.resampled``).
         preprocess: ``standardise``, ``whiten`` or ``unchanged`` of ``sparker.preprocess``.
         combine: how the widths become one test, a rule of ``sparker.combine``.
         statistic: another statistic than SparKer's, a function (rng, sample) -> t for one; it
@@ -235,10 +237,12 @@ def prepare(
     observed = samples(
         reference, data, reference_weights=reference_weights, expected=expected, groups=groups
     )
+    by = scheme(null)
+    if getattr(by, "one_pool", False):  # not every scheme of a user's says
+        config, widths = resampled(config, widths)
     chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
     if isinstance(chosen, KernelStatistic):
         check_enough_rows(observed, chosen.config.n_kernels)
-    by = scheme(null)
     plan = calibrate.plan(by.experiments(observed, seed), preprocess, chosen)
     # The largest toy meets every limit there is, now rather than hours into the calibration.
     one = plan.toys.draw([largest_toy(observed.expected, n_calibration, seed)])
@@ -262,8 +266,8 @@ def interpret(
     outcome = table.first(n_made)
     evidence, excess, deficit, score_counts, _ = outcome
     calibrate.check_finite(evidence[0])
-    clear = clearest(outcome.readings, ranked.p_by_column)
-    best, best_reading = divmod(clear, evidence.shape[2])
+    p_by_reading = ranked.p_by_column.reshape(evidence.shape[1:])
+    best, best_reading = clearest(evidence, p_by_reading)
     columns = ready.statistic.columns
     data_components = reference_components = None
     if table.models is not None and isinstance(statistic, KernelStatistic):
@@ -283,7 +287,7 @@ def interpret(
         "readings": ready.statistic.readings,
         "evidence": evidence[0],
         "null_evidence": evidence[1:],
-        "p_by_reading": ranked.p_by_column.reshape(evidence.shape[1:]),
+        "p_by_reading": p_by_reading,
         "score": float(ranked.score[0]),
         "null_score": ranked.score[1:],
         "best": best,
@@ -304,13 +308,20 @@ def interpret(
     }
 
 
-def clearest(t: np.ndarray, p: np.ndarray) -> int:
-    """The column of the smallest p-value; of several, where the data stand out by most spreads."""
-    toys = np.where(np.isfinite(t[1:]), t[1:], np.nan)
-    toys = np.where(np.isnan(toys).all(0), t[0], toys)  # a column without any toy says nothing
+def clearest(evidence: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m, r), (m, r)
+    """The width whose kernels tell most, and what is read off there most clearly.
+
+    Of the widths at which the statistic of the whole model has its smallest p-value, the one where
+    it is furthest above that of the toys: both are log-likelihoods, and comparable. Of its
+    readings, which are not, the one furthest out in spreads of the toys.
+    """
+    toys = np.where(np.isfinite(evidence[1:]), evidence[1:], np.nan)
+    toys = np.where(np.isnan(toys).all(0), evidence[0], toys)  # no toy there: it says nothing
+    beyond = evidence[0] - np.nanmean(toys, axis=0)
     spread = np.nanstd(toys, axis=0)
-    distance = (t[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
-    return int(np.argmax(np.where(p == p.min(), distance, -np.inf)))
+    width = int(np.argmax(np.where(p[:, 0] == p[:, 0].min(), beyond[:, 0], -np.inf)))
+    distance = beyond[width] / np.where(spread[width] > 0, spread[width], 1)
+    return width, int(np.argmax(np.where(p[width] == p[width].min(), distance, -np.inf)))
 
 
 def _plane(

@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparker import detect
 from sparker.batch import FitConfig
-from sparker.combine import Combination, minimum_and_product
+from sparker.combine import Combination, minimum
 from sparker.nulls import Scheme
 from sparker.preprocess import Preprocess, standardise
 from sparker.result import TestResult
@@ -50,7 +50,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         l2: penalty on the squared amplitudes.
         location_rate: step size of the locations, in widths.
         amplitude_rate: step size of the amplitudes.
-        steps: training steps, over which the kernels narrow.
+        steps: training steps, an equal share at each width.
         n_widths: at how many widths the test is read off.
         preprocess: ``standardise``, ``whiten`` or ``unchanged`` of ``sparker.preprocess``.
         combine: how the widths become one test, a rule of ``sparker.combine``.
@@ -61,6 +61,8 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
 
     Attributes:
         result_: the ``TestResult``; its scores are in the order of the rows of each class.
+        offset_: the log of the mean density ratio over the reference. Kernels need not make that
+            one; relative to it, a row that no kernel reaches is a row of the reference.
         p_value_: that of the test. It does not know of other settings that were tried on the same
             rows: a search over settings needs rows of its own.
         classes_: the labels of reference and data.
@@ -72,9 +74,9 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(1000, 2)), np.arange(1000) >= 800
     >>> X[-10:] = [2, 2] + 0.05 * rng.normal(size=(10, 2))
-    >>> model = SparKer(n_kernels=3, steps=300, n_calibration=20, random_state=0).fit(X, y)
+    >>> model = SparKer(n_kernels=3, n_calibration=20, random_state=0).fit(X, y)
     >>> round(model.p_value_, 3), np.sort(np.argsort(model.score_samples(X))[:5]).tolist()
-    (0.048, [992, 993, 995, 996, 997])
+    (0.048, [990, 995, 996, 998, 999])
     """
 
     def __init__(
@@ -84,11 +86,11 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         clip: float = 5.0,
         l2: float = 0.0,
         location_rate: float = 0.01,
-        amplitude_rate: float = 0.05,
-        steps: int = 1000,
+        amplitude_rate: float = 0.1,
+        steps: int = 200,
         n_widths: int = 10,
         preprocess: Preprocess = standardise,
-        combine: Combination = minimum_and_product,
+        combine: Combination = minimum,
         null: str | Scheme = "permutation",
         n_calibration: int = 100,
         random_state: int | np.random.RandomState | None = None,
@@ -132,38 +134,37 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         names = tuple(getattr(self, "feature_names_in_", ()))  # the test saw a bare array
         self.result_: TestResult = dataclasses.replace(result, columns=names)
         self.p_value_ = result.p_value
+        f = result.log_ratio(rows[labels == classes[0]])
+        self.offset_ = float(logsumexp(f) - np.log(len(f)))
         self.classes_ = classes
         return self
 
     def transform(self, X: Any) -> np.ndarray:  # (N, M)
-        """The kernels' components, which sum to ``decision_function``: which kernel sees a row."""
+        """The kernels' components, which sum to ``-score_samples``: which kernel sees a row."""
         rows = self._checked(X)  # first: it says so if there is no result yet
         return self.result_.components(rows)
 
     def decision_function(self, X: Any) -> np.ndarray:  # (N,)
-        """The log density ratio f of data to reference, at the clearest width."""
-        rows = self._checked(X)
-        return self.result_.log_ratio(rows)
+        """The log ratio of the normalised densities of data and reference, ``f - offset_``."""
+        return -self.score_samples(X) - self.offset_
 
     def predict_proba(self, X: Any) -> np.ndarray:  # (N, 2)
-        """The probabilities of reference and data if both were equally frequent.
-
-        The second column is the paper's anomaly score, the sigmoid of f.
-        """
+        """The probabilities of reference and data if both were equally frequent."""
         f = self.decision_function(X)
         return np.stack([expit(-f), expit(f)], axis=1)
 
     def predict(self, X: Any) -> np.ndarray:  # (N,)
-        """The class that is denser at each row: data where f > 0.
-
-        Where no kernel reaches, f is zero up to rounding and its sign means nothing.
-        """
+        """The class that is denser at each row."""
         is_data = self.decision_function(X) > 0
         return self.classes_[is_data.astype(int)]
 
     def score_samples(self, X: Any) -> np.ndarray:  # (N,)
-        """``-f``: as with scikit-learn's outlier detectors, the lower the more anomalous."""
-        return -self.decision_function(X)
+        """``-f``: as with scikit-learn's outlier detectors, the lower the more anomalous.
+
+        ``f`` is the log density ratio that the kernels of the width that tells most have learned.
+        """
+        rows = self._checked(X)
+        return -self.result_.log_ratio(rows)
 
     def _checked(self, X: Any) -> np.ndarray:  # (N, d)
         check_is_fitted(self)

@@ -1,10 +1,10 @@
 """Exploration: at a new width, look everywhere before training, and place idle kernels.
 
 Training moves kernels downhill and finds what is near. A few events alone in an empty corner are
-near to nothing. So before training at a width, data points from all over the sample are *scanned*:
-for each, how many events a kernel there would see and how many were expected. What the scan finds
+near to nothing. So before training at a width, points from all over the sample are *scanned*: for
+each, how many events a kernel there would see and how many were expected. What the scan finds
 serves twice: kernels that explain nothing move to the candidates that would explain most, and the
-strongest candidate, judged in three ways, is evidence of its own (``EVIDENCE``).
+scan as a whole, judged in three ways, is evidence of its own (``EVIDENCE``).
 
 All of it happens in every toy as it does in the data.
 """
@@ -15,39 +15,56 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.nn import logsumexp
 
 from sparker.design import Design
-from sparker.distances import Features, distance_table, sum_of
+from sparker.distances import Features, distance_table, features_of, sum_of
 from sparker.ensemble import Ensemble, kernel_values, parts
 from sparker.losses import statistic
 from sparker.sample import AnyArray, TwoSample
 
 EVIDENCE = ("lonely", "bump", "shape")
-"""What a scan says of a width, each the maximum over all candidates:
+"""What a scan says of a width: twice the log of a likelihood ratio, averaged over all points that
+the candidates stand for. One place that is far out makes it large, and so do many that stand out a
+little. The ratios are those of
 
-* lonely: twice the log-likelihood gain of one kernel whose amplitude may go up to MOST_LONELY: a
-  few events far from any reference outweigh everything else.
-* bump: the squared z-score of one kernel's amplitude.
-* shape: the chi-squared of two kernels at one place, the second twice as wide: a region that has
-  become narrower, wider or hollow without gaining events.
+* lonely: one kernel whose amplitude may go up to MOST_LONELY: a few events far from any reference
+  outweigh everything else.
+* bump: one kernel, where there are enough events for its amplitude to be normally distributed.
+* shape: two kernels at one place, likewise, the second wider by the square root of two: a region
+  that has become narrower, wider or hollow without gaining events.
 """
 
 MOST_LONELY = 20.0
-MOST_DATA = 4096
-"""Data points that candidates are chosen from: all of them, up to here."""
 
-CROWD = 512
-"""How many points stand for all when the crowd around each is estimated."""
+SHARED = 4
+"""Where toys share their points, so many times more candidates: kernel values serve all toys."""
+
+MOST_DATA = 4096
+"""Where they do not, candidates come from so many of a toy's data points."""
+
+CROWD = 512, 2048
+"""How many points, at least and at most, stand for all when the crowd around each is estimated."""
+
+CROWD_PAIRS = 2**26
+"""More of them while there are no more pairs of a point and one of the crowd."""
 
 LEAST_INDEPENDENT = 1e-3
 """Two kernels of a shape count as different down to this part of their information; wider than the
 whole sample they are the same function, and the rest is rounding."""
 
+NONE = -1
+"""Stands for a row where there are fewer candidates than places."""
+
 APART = 2
 """Widths between kernels that are placed at once: nearer ones would see the same events."""
 
-BLOCK = 2**18
-"""Kernel values of candidates that a toy holds at once."""
+
+class Candidates(NamedTuple):
+    """Where to look at each of e widths."""
+
+    rows: AnyArray  # (e, C) or NONE
+    log_weight: AnyArray  # (e, C) the log of how many points each stands for
 
 
 class Scan(NamedTuple):
@@ -55,114 +72,143 @@ class Scan(NamedTuple):
 
     data: Array  # (C,) data events
     tilted: Array  # (C,) events expected by the present model
+    chance: Array  # () what the best of all places gains by chance
     evidence: Array  # (3,) see EVIDENCE
 
 
-class Field(NamedTuple):
-    """Data points to choose candidates from, and a crowd of points that stands for all."""
-
-    rows: Array  # (S,) indices of data points
-    is_data: Array  # (S,) not so for what fills up where there are fewer
-    crowd: Features  # of P points
-    present: Array  # (P,) not so for what fills up
-    in_crowd: Array  # (S,) whether a data point is one of them
-    each: Array  # () how many points one of the crowd stands for
-
-
-def survey(key: Array, sample: TwoSample, features: Features) -> Field:
-    """Once for a fit: all data points up to MOST_DATA, and a random crowd."""
+def own_candidates(
+    key: Array, sample: TwoSample, sigma: Array, design: Design, block: int
+) -> Candidates:  # (e,) -> (e, C)
+    """Where to look, at each width, in a toy with points of its own: at some of its data."""
+    features = features_of(sample.points)
     data, reference = jnp.asarray(sample.data_weight), jnp.asarray(sample.reference_weight)
-    is_data, is_there = data > 0, (data > 0) | (reference > 0)
-    # Integers, so that every device and precision draws the same points.
-    tickets = (jax.random.bits(key, (2, len(data)), jnp.uint32) >> 1).astype(jnp.int32)
-    _, rows = jax.lax.top_k(jnp.where(is_data, tickets[0], -1), min(MOST_DATA, len(data)))
-    _, crowd = jax.lax.top_k(jnp.where(is_there, tickets[1], -1), min(CROWD, len(data)))
-    there = is_there[crowd]
-    each = jnp.sum(is_there) / jnp.maximum(jnp.sum(there), 1)
-    dtype = features.x.dtype
-    return Field(
-        rows,
-        is_data[rows],
-        Features(features.x[:, crowd], features.norms[crowd]),
-        there.astype(dtype),
-        jnp.zeros(len(data), dtype).at[crowd].set(1)[rows],
-        each.astype(dtype),
-    )
+    n_points = len(data)
+    some, other = jax.random.split(key)
+    rows = _draw(some, data > 0, min(MOST_DATA, n_points))
+    crowd = _draw(other, (data > 0) | (reference > 0), min(CROWD[0], n_points))
+    n_candidates = min(design.n_candidates, len(rows))
+    return _choose(key, features, rows, data[rows] > 0, crowd, sigma, n_candidates, design, block)
 
 
-def choose(
-    key: Array, field: Field, features: Features, sigma: Array, design: Design
-) -> tuple[Array, Array]:  # (C, d), (C,)
-    """Candidates at this width, and whether each is one: where data are few, the rest fills up.
+def shared_candidates(
+    key: Array, points: Array, sigma: Array, design: Design, block: int
+) -> Candidates:  # (N, d), (e,) -> (e, C)
+    """Where to look, at each width, in all toys of a pool: it knows nothing of the labels."""
+    n_points = len(points)
+    n_crowd = min(n_points, max(CROWD[0], min(CROWD[1], CROWD_PAIRS // n_points)))
+    rows, there = jnp.arange(n_points), jnp.ones(n_points, bool)
+    crowd = _draw(key, there, n_crowd)
+    n_candidates = min(SHARED * design.n_candidates, n_points)
+    return _choose(key, features_of(points), rows, there, crowd, sigma, n_candidates, design, block)
 
-    Distinct data points, the rather the fewer others are around. A point among hundreds is
-    represented by any of them, a lonely one only by itself. So points are drawn with a probability
-    that falls with the number of points under a kernel there.
+
+def _draw(key: Array, among: Array, n: int) -> Array:  # (N,) -> (n,)
+    """Distinct random rows; where there are too few, others fill up."""
+    # Integers, so that every device and precision draws the same ones.
+    tickets = (jax.random.bits(key, among.shape, jnp.uint32) >> 1).astype(jnp.int32)
+    return jax.lax.top_k(jnp.where(among, tickets, -1), n)[1]
+
+
+def _choose(
+    key: Array,
+    features: Features,
+    rows: Array,  # (S,) to choose from
+    among: Array,  # (S,) not so for those that fill up
+    crowd: Array,  # (P,) rows that stand for all
+    sigma: Array,  # (e,)
+    n_candidates: int,
+    design: Design,
+    block: int,
+) -> Candidates:
+    """Distinct rows at each width, the rather the fewer others are around.
+
+    A point among hundreds is represented by any of them, a lonely one only by itself. So points are
+    drawn with a probability that falls with the number of points under a kernel there, and stand
+    for one over that probability of them.
     """
-    points = features.x[:, field.rows].T
+    points = features.x[:, rows].T
+    near = Features(features.x[:, crowd], features.norms[crowd])
+    each = features.x.shape[1] / len(crowd)  # how many points one of the crowd stands for
+    itself = jnp.zeros(features.x.shape[1], points.dtype).at[crowd].set(1)[rows]
 
-    def count(part: Array) -> Array:  # (b, d) -> (b,)
-        table = distance_table(*field.crowd, part, design.precision)
-        return jnp.exp(table * (-0.5 / sigma**2)) @ field.present
+    def at_width(width: tuple[Array, Array]) -> Candidates:
+        sigma, number = width
 
-    n_crowd = len(field.present)
-    around = jax.lax.map(count, _in_blocks(points, n_crowd)).reshape(-1)[: len(points)]
-    others = jnp.maximum(around - field.in_crowd, 0) * field.each
-    bits = jax.random.bits(key, others.shape, jnp.uint32)
-    uniform = (bits >> 8).astype(others.dtype) * 2.0**-24 + 2.0**-25
-    # A race in which the time to arrive is exponential, of a mean that grows with the crowd.
-    arrival = jnp.where(field.is_data, -jnp.log(uniform) * (1 + others), jnp.inf)
-    time, winners = jax.lax.top_k(-arrival, min(design.n_candidates, len(points)))
-    return points[winners], jnp.isfinite(time)
+        def count(part: Array) -> Array:  # (b, d) -> (b,)
+            table = distance_table(*near, part, design.precision)
+            return jnp.sum(jnp.exp(table * (-0.5 / sigma**2)), -1)
+
+        blocks = _in_blocks(points, block * features.x.shape[1] // len(crowd))
+        around = jax.lax.map(count, blocks).reshape(-1)[: len(points)]
+        others = jnp.maximum(around - itself, 0) * each
+        bits = jax.random.bits(jax.random.fold_in(key, number), others.shape, jnp.uint32)
+        uniform = (bits >> 8).astype(others.dtype) * 2.0**-24 + 2.0**-25
+        # A race in which the time to arrive is exponential, of a mean that grows with the crowd.
+        arrival = jnp.where(among, -jnp.log(uniform) * (1 + others), jnp.inf)
+        minus_time, order = jax.lax.top_k(-arrival, min(n_candidates + 1, len(rows)))
+        winners = order[:n_candidates]
+        # Given when the first loser arrives, each winner had a known chance to be there before.
+        end = -minus_time[-1] if len(order) > n_candidates else jnp.inf
+        chance = -jnp.expm1(-end / (1 + others[winners]))
+        finished = jnp.isfinite(minus_time[:n_candidates])
+        return Candidates(jnp.where(finished, rows[winners], NONE), -jnp.log(chance))
+
+    return jax.lax.map(at_width, (sigma, jnp.arange(len(sigma))))
 
 
 def scan(
     centres: Array,  # (C, d)
-    is_one: Array,  # (C,) whether this is a candidate; the rest fills up
+    log_weight: Array,  # (C,) how many points a candidate stands for; minus infinity for none
     sample: TwoSample,
     features: Features,
     sigma: Array,
     tilt: Array,  # (N,) e^f of the present model
     design: Design,
+    block: int,
 ) -> Scan:
-    """Look at every candidate."""
+    """Look at every candidate, ``block`` of them at a time."""
     data, reference = jnp.asarray(sample.data_weight), jnp.asarray(sample.reference_weight)
-    n_points = features.x.shape[1]
-    is_there = ((data > 0) | (reference > 0)).astype(data.dtype)[:, None]
-    excess_weight = (data - reference)[:, None]
-    seen = jnp.stack([data, reference, reference * tilt], -1)  # (N, 3)
+    is_there = ((data > 0) | (reference > 0)).astype(data.dtype)
+    seen = jnp.stack([data, reference, reference * tilt, is_there], -1)  # (N, 4)
 
-    def block(part: Array) -> Array:  # (b, d) -> (b, 7)
+    def sums(part: Array) -> Array:  # (b, d) -> (b, 7)
         table = distance_table(features.x, features.norms, part, design.precision)
-        wide = jnp.exp(table * (-0.125 / sigma**2))  # the kernel of twice the width
-        k = (wide * wide) ** 2
-        # Products with vectors: plain sums over rows are slower, unvectorised on CPUs.
+        wide = jnp.exp(table * (-0.25 / sigma**2))  # the kernel wider by the root of two
+        k = wide * wide
+        # Products with vectors: plain sums over rows are slower, unvectorised on CPUs, and where
+        # toys share their points this is one product for all of them.
         return jnp.concatenate(
             [
                 jnp.matmul(values, vectors, precision=jax.lax.Precision.HIGHEST)
                 for values, vectors in (
+                    (wide, (data - reference)[:, None]),
                     (k, seen),
-                    (wide, excess_weight),
-                    (k * k, is_there),
-                    (k * wide, is_there),
-                    (wide * wide, is_there),
+                    (k * wide, is_there[:, None]),
+                    (k * k, is_there[:, None]),
                 )
             ],
             -1,
         )
 
-    sums = jax.lax.map(block, _in_blocks(centres, n_points))
-    kd, kr, tilted, wide_excess, *squares = sums.reshape(-1, sums.shape[-1])[: len(centres)].T
+    found = jax.lax.map(sums, _in_blocks(centres, block))
+    wide_excess, kd, kr, tilted, under, q12, q11 = found.reshape(-1, 7)[: len(centres)].T
     total = jnp.sum(reference)
     # The weight of a reference event: by as much its own count varies beside that of the data.
     weight = jnp.sum(reference**2) / jnp.where(total > 0, total, 1)
     each = jnp.where(weight > 0, weight, 1)
-    q11, q12, q22 = (each * (square + np.finfo(kd.dtype).tiny) for square in squares)
+    q11, q12, q22 = (each * (square + np.finfo(kd.dtype).tiny) for square in (q11, q12, under))
     excess = kd - kr
     independent = jnp.maximum(q11 * q22 - q12**2, LEAST_INDEPENDENT * q11 * q22)
     shape = excess**2 * q22 - 2 * excess * wide_excess * q12 + wide_excess**2 * q11
-    found = jnp.stack([gain(kd, kr, MOST_LONELY)[0], excess**2 / q11, shape / independent])
-    return Scan(kd, tilted, jnp.max(jnp.where(is_one, found, 0), 1))
+    ratios = jnp.stack([gain(kd, kr, MOST_LONELY)[0], excess**2 / q11, shape / independent])
+    # Points under one kernel are one place. The largest of n squared normal numbers is 2 log n.
+    n_places = jnp.sum(jnp.exp(log_weight) / jnp.maximum(under, 1))
+    chance = 2 * jnp.log(jnp.maximum(n_places, 1))
+    # Where there is no candidate there may be no point at all, and ratios are 0 / 0.
+    is_one = log_weight > -jnp.inf
+    total_ratio = logsumexp(jnp.where(is_one, ratios / 2 + log_weight, -jnp.inf), 1)
+    mean_ratio = total_ratio - logsumexp(log_weight)
+    return Scan(kd, tilted, chance, jnp.where(jnp.any(is_one), 2 * mean_ratio, 0))
 
 
 def gain(seen: Array, expected: Array, clip: AnyArray | float) -> tuple[Array, Array]:
@@ -182,10 +228,12 @@ def place(
     clip: AnyArray,
     design: Design,
 ) -> tuple[Array, Array]:  # mu (M, d), a (M,)
-    """Move the kernels whose loss would cost less than a candidate would gain.
+    """Move the kernels whose loss would cost less than a candidate would gain, beyond chance.
 
     The weakest kernel is compared with the best candidate, the next with the best one that is not
-    near the first, and so on.
+    near the first, and so on. A place that a kernel near it explains already, by half of what there
+    is to gain or more, is taken: where that kernel's amplitude is at the clip, another one seems to
+    gain as much again, but they would only share.
     """
     mu, a, sigma = (jnp.asarray(array) for array in model)
     k = kernel_values(model, *features, design.precision)
@@ -206,17 +254,20 @@ def place(
         near = norms + norms[best] - 2 * product < (APART * sigma) ** 2
         return jnp.where(near, -jnp.inf, left).at[best].set(-jnp.inf), (best, left[best])
 
-    left = jnp.where(is_one, gained, -jnp.inf)
+    product = jnp.matmul(centres, mu.T, precision=jax.lax.Precision.HIGHEST)
+    apart = norms[:, None] + jnp.sum(mu**2, -1) - 2 * product >= (APART * sigma) ** 2
+    free = jnp.all(apart | (2 * worth < gained[:, None]), -1)
+    left = jnp.where(is_one & free, gained, -jnp.inf)
     _, (best_first, offered) = jax.lax.scan(pick, left, None, length=len(k))
     weakest_first = jnp.argsort(worth)
-    better = (offered > worth[weakest_first]) & (offered > 0)
+    better = (offered > worth[weakest_first]) & (offered > found.chance)
     new_mu = jnp.where(better[:, None], centres[best_first], mu[weakest_first])
     new_a = jnp.where(better, amplitude[best_first], a[weakest_first])
     return mu.at[weakest_first].set(new_mu), a.at[weakest_first].set(new_a)
 
 
-def _in_blocks(centres: Array, n_points: int) -> Array:  # (C, d) -> (blocks, b, d)
+def _in_blocks(centres: Array, size: int) -> Array:  # (C, d) -> (blocks, b, d)
     """Centres in blocks of one size, the last one filled up with zeros."""
-    size = max(1, min(len(centres), BLOCK // n_points))
+    size = max(1, min(len(centres), size))
     missing = -len(centres) % size
     return jnp.pad(centres, [(0, missing), (0, 0)]).reshape(-1, size, centres.shape[1])

@@ -10,7 +10,7 @@ import jax
 import psutil
 
 from sparker.distances import MAX_DIRECT_FEATURES
-from sparker.explore import BLOCK, MOST_DATA
+from sparker.explore import CROWD, MOST_DATA, SHARED
 
 MOST_TOYS = {"cpu": 64}
 MOST_TOYS_ELSEWHERE = 256
@@ -22,6 +22,13 @@ MOST_ROWS = {"cpu": 200_000}
 FEWEST_TOYS = 2
 """A chunk of one is no cheaper than a chunk of two, and on CPUs slower: XLA's sums over a single
 row are not vectorised."""
+
+SCAN_VALUES = {"cpu": 2**21}
+SCAN_VALUES_ELSEWHERE = 2**26
+"""Kernel values that an exploration holds at once, of all toys of a chunk together."""
+
+SCAN_ARRAYS = 6
+"""Of a block: distances, two kernels and their products."""
 
 USABLE = 0.6
 """Share of the free memory that a chunk may plan with; the rest is for the allocator's slack."""
@@ -50,7 +57,8 @@ def toys_per_chunk(
     # Points of a toy's own take room where they are drawn, too.
     fixed, each = (0, toy + points + 2 * centred) if own_points else (points + centred, toy)
     if n_candidates:
-        each += scan_bytes(n_rows, n_features, n_candidates, itemsize)
+        each += scan_bytes(n_rows, n_features, n_candidates, itemsize, own_points)
+        fixed += SCAN_ARRAYS * max(n_rows, _scan_values()) * itemsize
     free = free_memory() if free_bytes is None else free_bytes
     room = (USABLE * free - fixed) / each
     if room < FEWEST_TOYS:
@@ -82,14 +90,25 @@ def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, items
     return (rows + models) * itemsize
 
 
-def scan_bytes(n_rows: int, n_features: int, n_candidates: int, itemsize: int) -> int:
-    """What an exploration takes: a block of kernels, and a few numbers of rows and candidates.
+def scan_bytes(
+    n_rows: int, n_features: int, n_candidates: int, itemsize: int, own_points: bool
+) -> int:
+    """What an exploration takes beside the block of kernel values: sums, candidates, the crowd."""
+    looked_at = n_candidates if own_points else SHARED * n_candidates
+    numbers = 16 * n_rows + looked_at * (n_features + 32)
+    if own_points:
+        numbers += min(MOST_DATA, n_rows) * (n_features + 8) + CROWD[0] * n_features
+        numbers += SCAN_ARRAYS * n_rows  # at least one candidate at a time
+    return numbers * itemsize
 
-    Of a block distances, two kernels and their products.
-    """
-    some = min(MOST_DATA, n_rows)
-    block = n_rows * max(1, min(n_candidates, BLOCK // n_rows))
-    return (6 * block + 16 * n_rows + 4 * some * (n_features + 8)) * itemsize
+
+def scan_block(n_rows: int) -> int:
+    """How many candidates are looked at at a time, if each has so many kernel values."""
+    return max(1, _scan_values() // n_rows)
+
+
+def _scan_values() -> int:
+    return SCAN_VALUES.get(jax.default_backend(), SCAN_VALUES_ELSEWHERE)
 
 
 def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:

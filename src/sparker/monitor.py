@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 from sparker import arrays, calibrate
 from sparker.batch import FitConfig
 from sparker.calibrate import Plan
-from sparker.combine import Combination, minimum_and_product
+from sparker.combine import Combination, minimum
 from sparker.detect import check_enough_rows, interpret
 from sparker.nulls import Resample, Samples, samples
 from sparker.preprocess import Preprocess, standardise
+from sparker.presets import resampled
 from sparker.progress import reporter
 from sparker.pvalues import rank
 from sparker.record import from_names, option, option_name, plain, to_names, versions
@@ -75,7 +76,7 @@ class Monitor:
         config: FitConfig | None = None,
         widths: WidthConfig | None = None,
         preprocess: Preprocess = standardise,
-        combine: Combination = minimum_and_product,
+        combine: Combination = minimum,
         store: str | os.PathLike[str] | None = None,
         progress: bool | Callable[[int, int], None] | None = None,
         chunk: int | None = None,
@@ -92,7 +93,8 @@ class Monitor:
         expected = float(batch_size) if poisson else None
         nobody = points[:1]  # stands in for data: the toys take none
         known = samples(points, nobody, reference_weights=reference_weights, expected=expected)
-        statistic = KernelStatistic(config=config or FitConfig(), widths=widths or WidthConfig())
+        config, widths = resampled(config, widths)
+        statistic = KernelStatistic(config=config, widths=widths)
         if batch_size < statistic.config.n_kernels:
             raise ValueError(
                 f"batch_size is {batch_size}, fewer than the {statistic.config.n_kernels} kernels; "

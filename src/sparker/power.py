@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sparker import calibrate
 from sparker.batch import FitConfig
 from sparker.calibrate import Plan
-from sparker.combine import Combination, minimum_and_product
+from sparker.combine import Combination, minimum
 from sparker.detect import AnyStatistic, Progress
 from sparker.nulls import Arm, Draw, most_rows, own_rows, relabelled
 from sparker.preprocess import Preprocess, Transform, standardise
@@ -102,7 +102,7 @@ def power_study(
     config: FitConfig | None = None,
     widths: WidthConfig | None = None,
     preprocess: Preprocess = standardise,
-    combine: Combination = minimum_and_product,
+    combine: Combination = minimum,
     statistic: AnyStatistic | None = None,
     progress: Progress | None = None,
     chunk: int | None = None,

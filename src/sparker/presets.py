@@ -1,37 +1,51 @@
-"""Sets of settings that belong together: the default, the exploring one, the paper's own."""
+"""Other sets of settings that belong together than the default: closer to the paper, or its own."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sparker.batch import FitConfig
-from sparker.combine import minimum, minimum_and_product
-from sparker.widths import WidthConfig, linear, resolvable_range, width_range
+from sparker.combine import minimum_and_product
+from sparker.widths import WidthConfig, linear, width_range
 
 
-def following() -> dict[str, Any]:
-    """The default: kernels that start on random data points and follow the annealed width."""
-    return {"config": FitConfig(), "widths": WidthConfig(), "combine": minimum_and_product}
+def annealed() -> dict[str, Any]:
+    """Kernels that start on random data points and follow an annealed width, as in the paper.
 
-
-def exploring() -> dict[str, Any]:
-    """Look everywhere before training, at each of ten widths that the sample can resolve.
-
-    More power where nothing leads to the anomaly, with a fifth of the steps; see ``explore``. As
-    arguments of ``sparker.test``, a monitor or a power study:
+    Against the default, which looks everywhere at each width before it trains (``explore``): five
+    times the steps and a single reading a width, the statistic of all kernels.
 
     >>> import numpy as np
     >>> import sparker
     >>> rng = np.random.default_rng(0)
     >>> reference, data = rng.normal(size=(2000, 2)), rng.normal(size=(200, 2))
     >>> data[:3] = [7, 7] + 0.3 * rng.normal(size=(3, 2))  # three events, far from everything
-    >>> result = sparker.test(reference, data, n_calibration=99, **sparker.exploring())
-    >>> result.p_value, result.readings[result.best_reading]
-    (0.01, 'lonely')
+    >>> found = sparker.test(reference, data, n_calibration=99)
+    >>> plain = sparker.test(reference, data, n_calibration=99, **annealed())
+    >>> found.p_value, plain.p_value
+    (0.01, 0.01)
     """
     return {
-        "config": FitConfig(amplitude_rate=0.1),
-        "widths": WidthConfig(steps=200, annealing=None, span=resolvable_range),
-        "combine": minimum,
+        "config": FitConfig(amplitude_rate=0.05),
+        "widths": WidthConfig(steps=1000, annealing=linear, span=width_range),
     }
+
+
+def resampled(
+    config: FitConfig | None, widths: WidthConfig | None
+) -> tuple[FitConfig, WidthConfig]:
+    """Settings for toys that share a pool of rows the data are not among: they must not explore.
+
+    What exploration reads off depends on single points: how far the loneliest is from the others.
+    Data bring points that no toy has seen, and stand out by them; with 60 data rows and a pool of
+    300, 16 % of anomaly-free tests did at a nominal 5 %. The statistic of annealed kernels does not
+    feel it. So kernels follow an annealed width, ``annealed``'s if none is given.
+    """
+    preset = annealed()
+    if widths is None:
+        widths = preset["widths"]
+    elif widths.annealing is None:
+        widths = replace(widths, annealing=linear)
+    return config or preset["config"], widths
 
 
 class Application(NamedTuple):

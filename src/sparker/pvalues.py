@@ -14,8 +14,9 @@ from sparker.combine import Combination
 
 CONFIDENCE = 0.95
 TAIL = 0.1
-FEWEST_IN_TAIL = 6
-"""Of a column's rows, the share that is graded by how far out they are; fewer rows are not."""
+FEWEST_IN_TAIL = 10
+"""Of a column's rows, the share that is graded by how far out they are: at least so many, and at
+most half of them."""
 
 
 def p_values(t: np.ndarray) -> np.ndarray:  # (n,) or (n, m), of the same shape
@@ -39,19 +40,20 @@ def graded_p_values(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
     """Rank p-values that go on falling beyond the largest toy, to compare columns by.
 
     Ranks cannot tell a row that just leads its column from one far ahead, and with m columns about
-    m rows lead one. So the uppermost tenth of each column is graded by an exponential tail of its
-    mean excess. Every row is treated alike, so what is made of these numbers and ranked among the
-    rows once more stays exact, however well the tail is met.
+    m rows lead one. So the uppermost rows of each column are graded by an exponential tail of their
+    mean squared excess, which a heavier tail raises more than the mean. Every row is treated alike,
+    so what is made of these numbers and ranked among the rows once more stays exact, however well
+    the tail is met.
 
     >>> import numpy as np
     >>> p = graded_p_values(np.append(np.arange(200.0), 300.0)[:, None])[:, 0]
-    >>> p[[100, 190]].round(4).tolist(), bool(p[200] < 1e-4)
-    ([0.5025, 0.052], True)
+    >>> p[[100, 190]].round(4).tolist(), bool(p[200] < 2e-3)
+    ([0.5025, 0.061], True)
     """
     p = p_values(t)
     n = len(t)
-    n_tail = int(np.ceil(TAIL * n))
-    if n_tail < FEWEST_IN_TAIL:
+    n_tail = min(max(int(np.ceil(TAIL * n)), FEWEST_IN_TAIL), n // 2)
+    if n_tail < 2:
         return p
     last = n - n_tail - 1
     threshold = np.partition(t, last, axis=0)[last]
@@ -60,9 +62,12 @@ def graded_p_values(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
     above = beyond > 0
     finite = above & np.isfinite(beyond)
     n_finite = finite.sum(0)
-    mean = np.where(finite, beyond, 0).sum(0) / np.maximum(n_finite, 1)
-    tail = above & (n_finite >= FEWEST_IN_TAIL / 2)  # the rest are ties, mostly
-    decay = np.exp(-np.where(tail, beyond, 0) / np.where(mean > 0, mean, 1))
+    most = np.max(np.where(finite, beyond, 0), axis=0)
+    most = np.where(most > 0, most, 1)  # the unit, so that no square overflows
+    square = (np.where(finite, beyond / most, 0) ** 2).sum(0) / np.maximum(n_finite, 1)
+    scale = np.sqrt(square / 2)  # of an exponential distribution, its mean
+    tail = above & (2 * n_finite >= n_tail)  # the rest are ties, mostly
+    decay = np.exp(-np.where(tail, beyond / most, 0) / np.where(scale > 0, scale, 1))
     p = np.where(tail, above.sum(0) / n * decay, p)
     return np.maximum(p, np.finfo(float).tiny)
 

@@ -67,9 +67,9 @@ class TestResult:
     """The combined score of the data, see ``sparker.combine``."""
     null_score: np.ndarray  # (toys compared,)
     best: int
-    """The width of the smallest p-value, at which ``scores`` and ``effect`` are given."""
+    """The width whose kernels tell most, at which ``scores`` and ``effect`` are given."""
     best_reading: int
-    """The reading that stands out there."""
+    """The reading that stands out most there."""
     excess: np.ndarray  # (m,) data events too many, before the toys' are subtracted
     deficit: np.ndarray  # (m,)
     null_excess: np.ndarray  # (B, m)

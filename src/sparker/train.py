@@ -15,6 +15,7 @@ from sparker import explore
 from sparker.design import Design, Rates
 from sparker.distances import Features, features_of, pull_back, sum_of
 from sparker.ensemble import Ensemble, kernel_values, parts
+from sparker.explore import Candidates
 from sparker.losses import MAX_LOG_RATIO, deficit, excess, score_counts, statistic
 from sparker.sample import TwoSample
 
@@ -34,7 +35,6 @@ class Evaluation(NamedTuple):
     """What a model says of the sample it was fitted to, in double precision."""
 
     t: Array  # () the test statistic
-    strongest: Array  # () the statistic of its strongest kernel, the others left out of f
     excess: Array  # () data events too many
     deficit: Array  # () data events missing
     score_counts: Array  # (SCORE_BINS,) data events by their anomaly score
@@ -53,9 +53,9 @@ class ReadOffs(NamedTuple):
 Carry = tuple[State, Array, Array, Array]
 """The state, the locations and amplitudes read off so far, and what scans have found."""
 
-READINGS = ("all kernels", "strongest kernel", *explore.EVIDENCE)
-"""What is read off at each width: ``t`` of the whole model, the largest ``t`` of a single kernel's
-component, and what the scan before training found. Without exploration, the first alone."""
+READINGS = ("all kernels", *explore.EVIDENCE)
+"""What is read off at each width: ``t`` of the model, and what the scan before training found.
+Without exploration, the first alone."""
 
 
 def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
@@ -125,11 +125,8 @@ def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:
 
     def one(model: Ensemble) -> Evaluation:
         k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
-        each = parts(model.a, k, design.competition.share(k))
-        f = sum_of(each)
-        strongest = jnp.max(jax.lax.map(lambda f_i: statistic(f_i, sample), jnp.stack(each)))
-        measured = (of(f, sample) for of in (excess, deficit, score_counts))
-        return Evaluation(statistic(f, sample), strongest, *measured)
+        f = sum_of(parts(model.a, k, design.competition.share(k)))
+        return Evaluation(*(of(f, sample) for of in (statistic, excess, deficit, score_counts)))
 
     return jax.lax.map(one, models)
 
@@ -140,10 +137,14 @@ def train(
     sigma: Array,  # (T,)
     read_off: Array,  # (m,)
     explored: Array,  # (e,) steps before which idle kernels are placed anew
+    candidates: Candidates,  # where to look there
     rates: Rates,
     design: Design,
+    block: int,
 ) -> ReadOffs:
     """A whole fit: T annealed steps, the models read off on the way and their statistic.
+
+    ``block`` candidates are looked at at a time.
 
     To be traced with JAX's 64-bit types enabled: the statistic is evaluated in double precision,
     whatever the training runs in.
@@ -156,24 +157,26 @@ def train(
     read_a = jnp.zeros((len(read_off), *first.a.shape), first.a.dtype)
     scanned = jnp.zeros((len(read_off), len(explore.EVIDENCE)), first.a.dtype)
 
-    field = explore.survey(jax.random.fold_in(key, len(read_off)), sample, features)
+    points = jnp.asarray(sample.points)
+    is_there = jnp.asarray((sample.data_weight > 0) | (sample.reference_weight > 0))
     slot = jnp.searchsorted(read_off, jnp.arange(len(sigma)))  # (T,) the read-off each works for
 
-    def look(state: State, scanned: Array, t: Array) -> tuple[State, Array]:
+    def look(state: State, scanned: Array, t: Array, at: Candidates) -> tuple[State, Array]:
         model = Ensemble(state.mu, state.a, sigma[t])
-        again = jax.random.fold_in(key, slot[t])
-        centres, is_one = explore.choose(again, field, features, sigma[t], design)
+        rows = jnp.asarray(at.rows)
+        centres, is_one = points[rows], is_there[rows] & (rows != explore.NONE)
+        weight = jnp.where(is_one, at.log_weight, -jnp.inf)
         k = kernel_values(model, *features, design.precision)
         f = sum_of(parts(model.a, k, design.competition.share(k)))
         tilt = jnp.exp(jnp.minimum(f, MAX_LOG_RATIO))
-        seen = explore.scan(centres, is_one, sample, features, sigma[t], tilt, design)
+        seen = explore.scan(centres, weight, sample, features, sigma[t], tilt, design, block)
         mu, a = explore.place(model, seen, centres, is_one, sample, features, rates.clip, design)
         # Kernels that moved have no use for the old momentum, and the others start alike.
         return State(mu, a, ADAM.init((mu, a))), scanned.at[slot[t]].set(seen.evidence)
 
-    def stage(carry: Carry, span: tuple[Array, Array]) -> tuple[Carry, None]:
+    def stage(carry: Carry, span: tuple[Array, Array, Candidates]) -> tuple[Carry, None]:
         state, read_mu, read_a, scanned = carry
-        begin, end = span
+        begin, end, at = span
 
         def advance(t: Array, carry: Carry) -> Carry:
             state, read_mu, read_a, scanned = carry
@@ -189,17 +192,18 @@ def train(
             return state, read_mu, read_a, scanned
 
         if len(explored):
-            state, scanned = look(state, scanned, begin)
+            state, scanned = look(state, scanned, begin, at)
         return jax.lax.fori_loop(begin, end, advance, (state, read_mu, read_a, scanned)), None
 
-    begins = explored if len(explored) else jnp.zeros(1, jnp.int32)
+    begins = explored
+    if not len(explored):
+        begins, candidates = jnp.zeros(1, jnp.int32), Candidates(*jnp.zeros((2, 1, 0)))
     ends = jnp.append(begins[1:], len(sigma)).astype(begins.dtype)
     start = (first, read_mu, read_a, scanned)
-    (_, mu, a, scanned), _ = jax.lax.scan(stage, start, (begins, ends))
+    (_, mu, a, scanned), _ = jax.lax.scan(stage, start, (begins, ends, candidates))
     evaluation = evaluate(Ensemble(mu, a, sigma[read_off]), sample, design)
     evidence = evaluation.t[:, None]
     if len(explored):
-        trained = jnp.stack([evaluation.t, evaluation.strongest], -1)
-        evidence = jnp.concatenate([trained, scanned.astype(trained.dtype)], -1)
+        evidence = jnp.concatenate([evidence, scanned.astype(evidence.dtype)], -1)
     finite = [jnp.all(jnp.isfinite(array)) for array in (mu, a, evidence, *evaluation)]
     return ReadOffs(mu, a, evidence, evaluation, jnp.all(jnp.stack(finite)))

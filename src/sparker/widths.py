@@ -186,15 +186,15 @@ def _check_plan(first: float, last: float, steps: int, n_widths: int) -> tuple[i
 class WidthConfig:
     """How a schedule is made for points not seen yet: a range of widths, and a way through it."""
 
-    steps: int = 1000
+    steps: int = 200
     n_widths: int = 10
-    annealing: Annealing | None = linear
+    annealing: Annealing | None = None
     """How the widths shrink, with kernels that stay where training takes them (``schedule``). None:
     they stand still at each width, and idle kernels are placed anew there (``stairs``)."""
     evenly: bool = False
     """Whether an annealing is read off after equal numbers of steps, as the paper does, and not at
     equal ratios of the width."""
-    span: Callable[[np.ndarray], tuple[float, float]] = width_range
+    span: Callable[[np.ndarray], tuple[float, float]] = resolvable_range
     """Chooses the first and the last width from the points, without knowing who is data."""
     first: float | None = None
     """The first width, of points as they are fitted (standardised, as a rule), if not span's."""

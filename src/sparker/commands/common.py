@@ -112,29 +112,35 @@ fit_options = options(
     click.option("--kernels", default=5, show_default=True, type=click.IntRange(1)),
     click.option("--clip", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True),
                  help="Largest log density ratio a kernel may claim."),
-    click.option("--explore", is_flag=True,
-                 help="Look everywhere at each width before training, and place idle kernels."),
     click.option("--steps", type=click.IntRange(10),
-                 help="Training steps, 1000 or with --explore 200 if not given."),
+                 help="Training steps, 200 or, where widths are annealed, 1000 if not given."),
     click.option("--preprocess", default="standardise", show_default=True,
                  type=click.Choice(["standardise", "whiten", "unchanged"])),
-    click.option("--combine",
-                 type=click.Choice(["minimum_and_product", "minimum", "product", "cauchy"]),
-                 help="How the widths become one test: minimum_and_product, or with --explore "
-                      "minimum if not given."),
+    click.option("--combine", default="minimum", show_default=True,
+                 type=click.Choice(["minimum", "minimum_and_product", "product", "cauchy"]),
+                 help="How the widths become one test; minimum_and_product is the paper's rule."),
     click.option("--device", help="cpu, gpu or tpu; the fastest there is if not given."),
 )  # fmt: skip
 
 
-def fit_settings(options: dict[str, Any]) -> dict[str, Any]:
+annealed_option = click.option(
+    "--annealed", is_flag=True,
+    help="Let kernels follow an annealed width, closer to the paper, instead of looking everywhere "
+         "at each width before training. Resampled toys always do.",
+)  # fmt: skip
+
+
+def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
     """Take the options of ``fit_options`` out of a command's, as the library knows them.
 
     The device is chosen here, before anything runs on one.
     """
     import jax
 
-    from sparker.presets import exploring, following
+    from sparker.batch import FitConfig
+    from sparker.presets import annealed
     from sparker.record import option
+    from sparker.widths import WidthConfig
 
     device = options.pop("device")
     if device is not None:
@@ -147,8 +153,10 @@ def fit_settings(options: dict[str, Any]) -> dict[str, Any]:
                 f"there is no device {device!r} here, or JAX was installed without it: "
                 f"{str(error).splitlines()[0]}"
             ) from error
-    preset = (exploring if options.pop("explore") else following)()
-    steps, combine = options.pop("steps"), options.pop("combine")
+    preset: dict[str, Any] = {"config": FitConfig(), "widths": WidthConfig()}
+    if anneal:
+        preset = annealed()
+    steps = options.pop("steps")
     kernels = {"n_kernels": options.pop("kernels"), "clip": options.pop("clip")}
     return {
         "n_calibration": options.pop("calibrations"),
@@ -156,7 +164,7 @@ def fit_settings(options: dict[str, Any]) -> dict[str, Any]:
         "config": replace(preset["config"], **kernels),
         "widths": replace(preset["widths"], steps=steps) if steps else preset["widths"],
         "preprocess": option(options.pop("preprocess")),
-        "combine": option(combine) if combine else preset["combine"],
+        "combine": option(options.pop("combine")),
     }
 
 

@@ -12,6 +12,7 @@ from sparker.commands.common import (
     FILE,
     BadInput,
     Out,
+    annealed_option,
     cell,
     check_outputs,
     column_options,
@@ -172,6 +173,7 @@ def _number(value: float | None) -> str:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
 )
 @column_options
+@annealed_option
 @fit_options
 @click.option("--figure", type=FILE, help="Draw the power against the fraction into this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
@@ -208,7 +210,7 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
         poisson=options["poisson"],
         n_tests=options["tests"],
         alpha=options["alpha"],
-        **fit_settings(options),
+        **fit_settings(options, anneal=options.pop("annealed")),
     )
     with reader_may_leave():
         click.echo(

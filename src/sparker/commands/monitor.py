@@ -66,7 +66,7 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         poisson=options["poisson"],
         reference_weights=table.extra[weights[0]] if weights else None,
         store=options["store"],
-        **fit_settings(options),
+        **fit_settings(options, anneal=True),
     )
     made.save(monitor)
     n_toys = len(made.null.evidence)

@@ -14,6 +14,7 @@ from sparker.commands.common import (
     FILE,
     BadInput,
     Out,
+    annealed_option,
     cell,
     check_outputs,
     column_options,
@@ -54,6 +55,7 @@ N_ROWS_SHOWN = 10
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
+@annealed_option
 @fit_options
 @click.option(
     "--store",
@@ -88,7 +90,8 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     """
     from sparker import detect
 
-    settings = fit_settings(options)
+    anneal = options.pop("annealed") or options["null"] == "resample"
+    settings = fit_settings(options, anneal=anneal)
     outputs = {name: options[name] for name in ("report", "rows", "save")}
     check_outputs(outputs)
     stop = _stop(options["stop"])

@@ -33,6 +33,9 @@ class Resample:
     n_reference: int | None = None
     """Reference rows of each experiment; all that are not data if left out."""
 
+    one_pool = True
+    """Toys share rows that the data are not among."""
+
     def __post_init__(self) -> None:
         n = self.n_reference
         if n is not None and (n < 1 or int(n) != n):

@@ -25,6 +25,11 @@ class Simulator:
 
     source: Callable[[np.random.Generator, int], ArrayLike] | ArrayLike
 
+    @property
+    def one_pool(self) -> bool:
+        """Whether toys share rows that the data are not among."""
+        return not callable(self.source)
+
     def fingerprint(self) -> np.ndarray:
         """Rows that two sources only share if they are the same."""
         if not callable(self.source):

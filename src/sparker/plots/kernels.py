@@ -75,7 +75,7 @@ def log_ratio_1d(
 def trajectories(
     fit: Fit | TestResult, feature: int = 0, *, name: str = "", ax: Axes | None = None
 ) -> list[Artist]:
-    """Kernel locations in one feature against the width they were annealed to, wide to narrow.
+    """Kernel locations in one feature at every width, wide to narrow.
 
     The feature is one of the fit's, which are standardised as a rule. The more widths the fit was
     read off at the finer: see ``Schedule.every``. Markers stand where kernels end.
@@ -96,6 +96,6 @@ def trajectories(
     ax.set_yscale("log")
     label_widths(ax.yaxis, sigma)
     ax.set_xlabel(plain(name) or f"feature {feature} of the fit")
-    ax.set_ylabel("width, annealed downwards")
+    ax.set_ylabel("width, narrower downwards")
     ax.legend(fontsize="small", ncols=1 + len(lines) // 9, handlelength=3)
     return list(lines)

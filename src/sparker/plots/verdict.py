@@ -62,7 +62,7 @@ def p_across_widths(result: TestResult, *, ax: Axes | None = None) -> list[Artis
     ]  # fmt: skip
     (clearest,) = ax.plot(
         result.widths[best], p[best, result.best_reading], "o", ms=13, mfc="none", color=DATA,
-        ls="none", label="most clearly here",
+        ls="none", label="kernels shown here",
     )  # fmt: skip
     together = ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined")
     least = min(1 / (result.n_toys + 1), p.min())
