@@ -84,8 +84,8 @@ def own_candidates(
     data, reference = jnp.asarray(sample.data_weight), jnp.asarray(sample.reference_weight)
     n_points = len(data)
     some, other = jax.random.split(key)
-    rows = _draw(some, data > 0, min(MOST_DATA, n_points))
-    crowd = _draw(other, (data > 0) | (reference > 0), min(CROWD[0], n_points))
+    rows = draw(some, data > 0, min(MOST_DATA, n_points))
+    crowd = draw(other, (data > 0) | (reference > 0), min(CROWD[0], n_points))
     n_candidates = min(design.n_candidates, len(rows))
     return _choose(key, features, rows, data[rows] > 0, crowd, sigma, n_candidates, design, block)
 
@@ -97,12 +97,12 @@ def shared_candidates(
     n_points = len(points)
     n_crowd = min(n_points, max(CROWD[0], min(CROWD[1], CROWD_PAIRS // n_points)))
     rows, there = jnp.arange(n_points), jnp.ones(n_points, bool)
-    crowd = _draw(key, there, n_crowd)
+    crowd = draw(key, there, n_crowd)
     n_candidates = min(SHARED * design.n_candidates, n_points)
     return _choose(key, features_of(points), rows, there, crowd, sigma, n_candidates, design, block)
 
 
-def _draw(key: Array, among: Array, n: int) -> Array:  # (N,) -> (n,)
+def draw(key: Array, among: Array, n: int) -> Array:  # (N,) -> (n,)
     """Distinct random rows; where there are too few, others fill up."""
     # Integers, so that every device and precision draws the same ones.
     tickets = (jax.random.bits(key, among.shape, jnp.uint32) >> 1).astype(jnp.int32)

@@ -63,11 +63,8 @@ def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
 
     With fewer data points than kernels, some start from the same one and stay together.
     """
-    is_data = sample.data_weight > 0
-    # Integers, so that every device and precision draws the same points.
-    bits = jax.random.bits(key, is_data.shape, jnp.uint32)
-    tickets = jnp.where(is_data, (bits >> 1).astype(jnp.int32), -1)
-    _, drawn = jax.lax.top_k(tickets, min(n_kernels, len(is_data)))
+    is_data = jnp.asarray(sample.data_weight > 0)
+    drawn = explore.draw(key, is_data, min(n_kernels, len(is_data)))
     n_drawn = jnp.clip(jnp.sum(is_data), 1, len(drawn))
     mu = sample.points[drawn[jnp.arange(n_kernels) % n_drawn]]
     a = jnp.zeros(n_kernels, mu.dtype)

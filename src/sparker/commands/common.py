@@ -126,7 +126,7 @@ fit_options = options(
 annealed_option = click.option(
     "--annealed", is_flag=True,
     help="Let kernels follow an annealed width, closer to the paper, instead of looking everywhere "
-         "at each width before training. Resampled toys always do.",
+         "at each width before training. Toys that are not permutations always do.",
 )  # fmt: skip
 
 
