@@ -15,7 +15,6 @@ UNLIKELY = 1e-4  # there are hundreds of comparisons
 FAST = [
     "permutation; exponential, 1-D",
     "resample; exponential, 1-D",
-    "simulator; exponential, 1-D",
     "permutation; groups",
 ]
 

@@ -16,7 +16,7 @@ from jax import Array
 from sparker.design import Design, Rates
 from sparker.distances import power_of_two_near
 from sparker.ensemble import Competition, Ensemble, softmax
-from sparker.explore import Candidates, own_candidates, shared_candidates
+from sparker.explore import SHARED, Candidates, own_candidates, shared_candidates
 from sparker.losses import Loss, neyman_pearson
 from sparker.memory import scan_block, toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
@@ -272,6 +272,10 @@ def _shared_candidates(
     """Where all toys of a pool look; nowhere yet where toys have points of their own."""
     if placed.points.ndim == 3 or not len(schedule.explore):
         return NOWHERE
+    n_widths, n_points = len(schedule.explore), len(placed.points)
+    if n_points <= SHARED * config.n_candidates:  # everywhere: nothing to choose or to compile
+        rows = np.broadcast_to(np.arange(n_points, dtype=np.int32), (n_widths, n_points))
+        return Candidates(rows, np.zeros(rows.shape, config.dtype))
     sigma = jnp.asarray(schedule.sigma[schedule.explore] / placed.unit, config.dtype)
     return _choose_shared(jax.random.key(seed), placed.points, sigma, design=config.design)
 
