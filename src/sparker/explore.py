@@ -246,17 +246,19 @@ def place(
     t = jax.lax.map(t_without, jnp.arange(-1, len(k)))  # the first without none
     worth = t[0] - t[1:]
     gained, amplitude = gain(found.data, found.tilted, clip)
-    norms = jnp.sum(centres**2, -1)
+    places = features_of(centres)
+
+    def near(some: Features, centres: Array) -> Array:  # (d, N), (C, d) -> (C, N)
+        squared = distance_table(*some, centres, jax.lax.Precision.HIGHEST)
+        return squared < (APART * sigma) ** 2
 
     def pick(left: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         best = jnp.argmax(left)
-        product = jnp.matmul(centres, centres[best], precision=jax.lax.Precision.HIGHEST)
-        near = norms + norms[best] - 2 * product < (APART * sigma) ** 2
-        return jnp.where(near, -jnp.inf, left).at[best].set(-jnp.inf), (best, left[best])
+        beside = near(places, centres[best][None])[0]
+        return jnp.where(beside, -jnp.inf, left).at[best].set(-jnp.inf), (best, left[best])
 
-    product = jnp.matmul(centres, mu.T, precision=jax.lax.Precision.HIGHEST)
-    apart = norms[:, None] + jnp.sum(mu**2, -1) - 2 * product >= (APART * sigma) ** 2
-    free = jnp.all(apart | (2 * worth < gained[:, None]), -1)
+    taken = near(features_of(mu), centres) & (2 * worth >= gained[:, None])  # (C, M)
+    free = ~jnp.any(taken, -1)
     left = jnp.where(is_one & free, gained, -jnp.inf)
     _, (best_first, offered) = jax.lax.scan(pick, left, None, length=len(k))
     weakest_first = jnp.argsort(worth)
