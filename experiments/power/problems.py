@@ -129,7 +129,8 @@ def embeddings(folder: Path) -> list[Problem]:
         return embedded(name, nominal, kinds, wanted, n_reference, n_data)
 
     jets, ligo, magic = "jets_particlenet_169d", "gw_ligo_gwak4d", "adbench_magic_gamma_10d"
-    images, shares = "imagenet_mobilenet_logits", (0.02, 0.05, 0.1)
+    images, small = "imagenet_mobilenet_logits", "cifar10_mobilenet_logits"
+    shares = (0.02, 0.05, 0.1)
     parts = ("inferno", "purgatorio", "paradiso")
     dante = np.concatenate([load(f"dante_{part}")["reference_pool"] for part in parts])
     lines = anomalies(load("dante_anomalies_machine"), dante)
@@ -140,4 +141,5 @@ def embeddings(folder: Path) -> list[Problem]:
         rare("LIGO", ligo, ligo, shares, 6_000, 1_000),
         rare("MAGIC", magic, magic, (0.02, 0.03, 0.05, 0.1), 10_000, 2_000),
         embedded("Dante", dante, lines, planted, 10_000, 1_500),
+        rare("CIFAR", small, f"{small}_corrupt", shares, 2_200, 600),
     ]

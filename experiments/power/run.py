@@ -30,8 +30,7 @@ from sparker.statistic import KernelStatistic
 
 ALPHA = 0.05
 SEED = 0
-N_TOYS = (400, 200, 200)
-N_EMBEDDED = (200, 100, 100)
+N_EXPERIMENTS = (400, 200, 200)
 QUICK = (60, 20, 20)
 """Experiments that calibrate, that measure the level, and of each signal."""
 HERE = Path(__file__).parent
@@ -220,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in settings:
         for problem in problems:
             if name == DEFAULT or problem in small:
-                n = QUICK if options.quick else N_EMBEDDED if problem.rows else N_TOYS
+                n = QUICK if options.quick else N_EXPERIMENTS
                 add(problem, name, tuple(options.experiments or n))
 
 

@@ -1,0 +1,82 @@
+"""The tables of docs/power.md, from result.json.
+
+python -m experiments.power.tables            # writes them into the page
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from experiments.power.run import DEFAULT, HERE, SETTINGS, VERDICTS
+
+PAGE = HERE.parents[1] / "docs" / "power.md"
+BEGIN, END = "<!-- tables: {} -->\n", "<!-- end of tables -->\n"
+TITLES = {
+    "1-D": "One dimension: 2,000 data, 20,000 reference",
+    "2-D": "Two dimensions: 2,000 data, 20,000 reference",
+    "2-D, five times the events": "Two dimensions: 10,000 data, 100,000 reference",
+    "jets": "Jets (169 features): 1,000 data, 6,000 reference",
+    "stripes": "Striped images (1,000 logits): 600 data, 2,200 reference",
+    "LIGO": "Detector noise (4 features): 1,000 data, 6,000 reference",
+    "MAGIC": "Telescope events (10 features): 2,000 data, 10,000 reference",
+    "Dante": "Lines of Dante (384 features): 1,500 data, 10,000 reference",
+    "CIFAR": "Corrupted images (1,000 logits): 600 data, 2,200 reference",
+}
+Powers = dict[str, dict[str, Any]]
+
+
+def rows(power: Powers, names: list[str], title: str) -> list[str]:
+    """A Markdown table: one line a way to test, one column a signal."""
+    signals = list(power[DEFAULT])
+    lines = [
+        f"| {title} | " + " | ".join(s.replace("none", "level") for s in signals) + " |",
+        "|---" * (len(signals) + 1) + "|",
+    ]
+    for name in names:
+        shares = (power[name].get(signal) for signal in signals)
+        cells = (f"{share['power']:.2f}" if share else "" for share in shares)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def results(problems: dict[str, Any]) -> Iterator[list[str]]:
+    """The default beside everything that is not SparKer."""
+    for problem, title in TITLES.items():
+        if problem in problems:
+            power = problems[problem]["power"]
+            ours = {*VERDICTS, *(way for way in power if way.split(", t only")[0] in SETTINGS)}
+            others = [way for way in power if way not in ours]
+            yield rows(power, [DEFAULT, *sorted(others, key=lambda way: way == "oracle")], title)
+
+
+def ingredients(problems: dict[str, Any]) -> Iterator[list[str]]:
+    """The default's fits judged otherwise, and fitted otherwise."""
+    for problem, found in problems.items():
+        yield rows(found["power"], [DEFAULT, *VERDICTS], TITLES[problem])
+    for problem, found in problems.items():
+        fits = [way for way in SETTINGS if way in found["power"]]
+        if len(fits) > 1:
+            kernels = [f"{way}, t only" for way in fits if f"{way}, t only" in found["power"]]
+            yield rows(found["power"], [*fits, *kernels], TITLES[problem])
+
+
+def page(text: str, problems: dict[str, Any]) -> str:
+    """The page with its tables made anew."""
+    for name, tables in (("results", results), ("ingredients", ingredients)):
+        begin = BEGIN.format(name)
+        before, _, after = text.partition(begin)
+        _, _, rest = after.partition(END)
+        blocks = "\n\n".join("\n".join(table) for table in tables(problems))
+        text = f"{before}{begin}\n{blocks}\n\n{END}{rest}"
+    return text
+
+
+def main() -> None:
+    """Write the page."""
+    problems = json.loads((HERE / "result.json").read_text())["problems"]
+    PAGE.write_text(page(PAGE.read_text(), problems))
+
+
+if __name__ == "__main__":
+    main()
