@@ -5,7 +5,6 @@ python -m experiments.power.tables            # writes them into the page
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from experiments.power.run import DEFAULT, HERE, SETTINGS, VERDICTS
