@@ -1,7 +1,22 @@
 """Fixtures that several test files share."""
 
+import atexit
+import os
+import shutil
+import tempfile
+
 import jax
 import pytest
+
+# Programs compiled once serve all test files and the commands they start: half of the time.
+_compiled = tempfile.mkdtemp(prefix="sparker-compiled-")
+atexit.register(shutil.rmtree, _compiled, ignore_errors=True)
+for _name, _value in {
+    "jax_compilation_cache_dir": _compiled,
+    "jax_persistent_cache_min_compile_time_secs": 0.3,
+}.items():
+    os.environ[_name.upper()] = str(_value)
+    jax.config.update(_name, _value)
 
 # The tests' expectations (chunk sizes, bits) are a CPU's, also on a machine with a GPU.
 jax.config.update("jax_platforms", "cpu")

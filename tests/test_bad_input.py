@@ -24,7 +24,7 @@ def _nothing_is_computed(monkeypatch):
     def train(*arguments, **settings):
         pytest.fail("a fit was made before the error")
 
-    monkeypatch.setattr(batch, "_train_chunk", train)
+    monkeypatch.setattr(batch, "_train_chunks", train)
 
 
 def refuse(message, reference=REFERENCE, data=DATA, **settings):

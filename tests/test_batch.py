@@ -107,15 +107,15 @@ def test_nothing_compiles_again_for_other_seeds_values_rates_or_a_short_last_chu
     samples = make_pool(3)
     widths = widths_of(samples)
     sparker.fit_many(0, samples, widths, chunk=CHUNK)
-    before = batch._train_chunk._cache_size()
+    before = batch._train_chunks._cache_size()
     sparker.fit_many(1, samples, widths, chunk=CHUNK)
     sparker.fit_many(0, make_pool(3, seed=5), widths_of(make_pool(3, seed=5)), chunk=CHUNK)
     sparker.fit_many(0, samples.toys([0, 1, 2]), widths, chunk=CHUNK)
     rates = sparker.FitConfig(clip=7.0, l2=0.1, location_rate=0.02, amplitude_rate=0.1)
     sparker.fit_many(0, samples, widths, rates, chunk=CHUNK)
-    assert batch._train_chunk._cache_size() == before
+    assert batch._train_chunks._cache_size() == before
     sparker.fit_many(0, samples, widths, sparker.FitConfig(n_kernels=2), chunk=CHUNK)
-    assert batch._train_chunk._cache_size() == before + 1  # so the count above can fail
+    assert batch._train_chunks._cache_size() == before + 1  # so the count above can fail
 
 
 def test_chunks_are_given_out_as_they_are_done_and_drawn_only_then():

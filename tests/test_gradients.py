@@ -9,9 +9,11 @@ import pytest
 import reference
 
 import sparker
-from sparker.distances import MAX_DIRECT_FEATURES
+from sparker import fused
+from sparker.design import Design
+from sparker.distances import MAX_DIRECT_FEATURES, features_of
+from sparker.gradient import gradient
 from sparker.losses import statistic
-from sparker.train import Design, features_of, gradient
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -208,3 +210,42 @@ def test_the_order_of_the_kernels_does_not_matter(competition):
         sparker.components(model, sample.points, how)[:, order],
         rtol=1e-11,
     )
+
+
+# The kernel for GPUs, interpreted on a CPU: the same sums, taken in another order.
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("d", [1, 4, 20])
+@pytest.mark.parametrize("competition", [sparker.softmax, sparker.independent])
+def test_the_fused_pass_is_the_gradient(d, competition, rounded):
+    rng = np.random.default_rng(d)
+    n_toys, n = 3, fused.LANES + 44  # rows that are no whole number of blocks
+    points = jnp.asarray(rng.normal(size=(n, d)), jnp.float32)
+    is_data = rng.random((n_toys, n)) < 0.3
+    design = Design(
+        3, sparker.neyman_pearson, competition, jax.lax.Precision.HIGHEST, rounded=rounded
+    )
+    mu = jnp.asarray(rng.normal(size=(n_toys, 3, d)), jnp.float32)
+    a = jnp.asarray(rng.normal(size=(n_toys, 3)), jnp.float32)
+
+    def both(mu, a, reference, data):
+        sample = sparker.TwoSample(points, reference, data)
+        features = features_of(points)
+        model = sparker.Ensemble(mu, a, jnp.float32(1 + d**0.5))
+        plain = gradient(model, sample, features, design)
+        return plain, fused.gradient_of(sample, features, design)(model)
+
+    weights = [jnp.asarray(w, jnp.float32) for w in (0.5 * ~is_data, is_data)]
+    plain, quick = jax.jit(jax.vmap(both))(mu, a, *weights)
+    # Points rounded to eight bits, where that is asked for and there are products to be rounded.
+    tolerance = 0.01 if rounded and d > MAX_DIRECT_FEATURES else 2e-6
+    for expected, found in zip(plain, quick, strict=True):
+        assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+
+
+def test_rows_are_shared_out_with_little_padding():
+    for n in (1, 255, 256, 257, 1100, 4096, 4097, 24_000, 110_000):
+        rows = fused.rows_of(n)
+        assert n <= rows.total < n + rows.programs * fused.LANES
+        assert rows.each <= fused.MOST_ROWS

@@ -35,7 +35,7 @@ def test_the_plan_covers_what_the_compiler_allocates(
     points = (n_toys, n_rows, d) if own else (n_rows, d)
     n_shared = 0 if own else min(n_rows, SHARED * config.n_candidates)
     with jax.enable_x64(True):
-        program = batch._train_chunk.lower(
+        program = batch._train_chunks.lower(
             jax.random.key(0),
             np.arange(n_toys, dtype=np.uint32),
             sparker.TwoSample(
@@ -49,6 +49,7 @@ def test_the_plan_covers_what_the_compiler_allocates(
             ),
             config.rates,
             design=config.design,
+            mesh=batch._mesh(1),
         ).compile()
     sizes = program.memory_analysis()
     allocated = sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes

@@ -218,17 +218,21 @@ run(store=sys.argv[1], statistic=mean_shift)
     assert told == list(range(CHUNK * len(left), N_TOYS + 2, CHUNK))
 
 
-def test_the_number_of_devices_changes_no_bit():
-    code = """
-assert len(batch.jax.devices()) == 4
-found = run()
-print(found.p_value.hex(), found.t.tobytes().hex(), found.null_t.tobytes().hex())
+@pytest.mark.parametrize("kind", ["permutation", "simulator"])  # shared points, and toys' own
+def test_several_devices_share_the_toys_and_find_the_same(kind):
+    code = f"""
+assert batch._mesh(9).size == 4  # all are used, each for a chunk
+found = run({kind!r})
+print(found.p_value.hex(), found.evidence.tobytes().hex(), found.null_evidence.tobytes().hex())
 """
-    assert len(batch.jax.devices()) == 1
+    assert batch._mesh(9).size == 1
     out, error = child(code, XLA_FLAGS="--xla_force_host_platform_device_count=4").communicate()
-    found = whole()
-    expected = [found.p_value.hex(), found.t.tobytes().hex(), found.null_t.tobytes().hex()]
-    assert out.split() == expected, error
+    p_value, *tables = out.split()
+    found = whole(kind)
+    assert p_value == found.p_value.hex(), error
+    for table, expected in zip(tables, (found.evidence, found.null_evidence), strict=True):
+        values = np.frombuffer(bytes.fromhex(table)).reshape(expected.shape)
+        np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
 # Interrupted, or without room.

@@ -1,6 +1,6 @@
 """The paper's theory as properties of the gradients that the package trains with.
 
-``df/da_i`` and ``df/dmu_i`` at a point are read from ``sparker.train.gradient``: the loss of a
+``df/da_i`` and ``df/dmu_i`` at a point are read from ``sparker.gradient``: the loss of a
 single data row is ``-f``. Where the appendix prints a bound that does not hold, the comment gives
 both what is printed and what is tested.
 """
@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import sparker
-from sparker.train import Design, features_of, gradient
+from sparker.design import Design
+from sparker.distances import features_of
+from sparker.gradient import gradient
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -1,17 +1,20 @@
 """Fits, one or thousands: NumPy arrays in and out, a compiled chunk of toys at a time.
 
-The only place that knows about batches, devices and dtypes. A single fit is a chunk of one.
+The only place that knows about batches, devices and dtypes. A single fit is a chunk of one. With
+several local devices each takes chunks of its own: the same toys come out, up to rounding.
 """
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as Split
 
 from sparker.design import Design, Rates
 from sparker.distances import power_of_two_near
@@ -22,6 +25,11 @@ from sparker.memory import scan_block, toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
 from sparker.train import ReadOffs, train
 from sparker.widths import Schedule, check_schedule
+
+MOST_ROUNDED = 32
+"""Rounding to bfloat16 moves a point by a thousandth of its distance from the middle, which is at
+most about the largest width: by less than three hundredths of the smallest, if they span no more
+than this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +52,10 @@ class FitConfig:
     competition: Competition = softmax
     dtype: type[np.floating] = np.float32
     precision: jax.lax.Precision = jax.lax.Precision.DEFAULT
-    """Of the matrix products in training, which many features need: the device's fastest (TF32 on
-    NVIDIA GPUs) unless told otherwise. The statistic is always evaluated in double precision."""
+    """Of the matrix products in training, which many features need: the device's fastest unless
+    told otherwise. On NVIDIA GPUs that is bfloat16 in the steps where widths span less than
+    ``MOST_ROUNDED``, else TF32; HIGH is TF32, HIGHEST single precision. The statistic is always
+    evaluated in double precision."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:
@@ -212,20 +222,33 @@ def _fit_chunks(
         return
     if chunk is None:
         chunk = chunk_size(draw(toys[:1]), len(toys), schedule, config)
+    mesh = _mesh(-(-len(toys) // chunk))
+    at_once = chunk * mesh.size
     pool = placed = shape = None
     candidates = NOWHERE
-    for start in range(0, len(toys), chunk):
-        numbers = toys[start : start + chunk]
+    for start in range(0, len(toys), at_once):
+        numbers = toys[start : start + at_once]
         batch = draw(numbers)
         shape = shape or batch.points.shape[-2:]
         _check_drawn(batch, len(numbers), shape)
         # Double precision is for the statistic; the training keeps to config.dtype.
         with jax.enable_x64(True):
             if placed is None or batch.points is not pool or batch.points.ndim == 3:
-                pool, placed = batch.points, _place(batch, chunk, schedule, config)
+                pool, placed = batch.points, _place(batch, at_once, schedule, config, mesh)
                 candidates = _shared_candidates(seed, placed, schedule, config)
-            done = _fit_chunk(seed, numbers, batch, placed, candidates, chunk, schedule, config)
+            done = _fit_chunk(
+                seed, numbers, batch, placed, candidates, at_once, mesh, schedule, config
+            )
         yield numbers, done
+
+
+TOYS = "toys"  # the axis along which devices share the work
+EACH, SAME = Split(TOYS), Split()  # type: ignore[no-untyped-call]
+
+
+def _mesh(n_chunks: int) -> Mesh:
+    """The local devices that so many chunks keep busy."""
+    return Mesh(np.array(jax.local_devices()[:n_chunks]), (TOYS,))
 
 
 def _check_drawn(batch: TwoSample, n_toys: int, shape: tuple[int, ...]) -> None:
@@ -247,12 +270,14 @@ class _Placed(NamedTuple):
     is a power of two, so that it changes no other bit.
     """
 
-    points: Array  # (N, d), or (B, N, d) per toy
+    points: Array  # (N, d), the same on every device, or (B, N, d) per toy
     origin: np.ndarray  # (1, d), or (B, 1, d) per toy
     unit: float
 
 
-def _place(batch: TwoSample, chunk: int, schedule: Schedule, config: FitConfig) -> _Placed:
+def _place(
+    batch: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig, mesh: Mesh
+) -> _Placed:
     points = np.asarray(batch.points)
     own = points.ndim == 3
     # Of the points alone, not of the weights of the toys that happen to share a chunk.
@@ -260,7 +285,9 @@ def _place(batch: TwoSample, chunk: int, schedule: Schedule, config: FitConfig) 
     unit = power_of_two_near(schedule.sigma[0])
     near = points - origin
     near /= points.dtype.type(unit)
-    return _Placed(jnp.asarray(_lengthen(near, chunk) if own else near, config.dtype), origin, unit)
+    near = np.asarray(_lengthen(near, n_toys) if own else near, config.dtype)
+    where = NamedSharding(mesh, EACH if own else SAME)
+    return _Placed(jax.device_put(near, where), origin, unit)
 
 
 NOWHERE = Candidates(*np.zeros((2, 0, 0)))
@@ -277,7 +304,15 @@ def _shared_candidates(
         rows = np.broadcast_to(np.arange(n_points, dtype=np.int32), (n_widths, n_points))
         return Candidates(rows, np.zeros(rows.shape, config.dtype))
     sigma = jnp.asarray(schedule.sigma[schedule.explore] / placed.unit, config.dtype)
-    return _choose_shared(jax.random.key(seed), placed.points, sigma, design=config.design)
+    return _choose_shared(
+        jax.random.key(seed), placed.points, sigma, design=_design(schedule, config)
+    )
+
+
+def _design(schedule: Schedule, config: FitConfig) -> Design:
+    harmless = schedule.sigma.max() <= MOST_ROUNDED * schedule.sigma.min()
+    fastest = config.precision == jax.lax.Precision.DEFAULT
+    return config.design._replace(rounded=bool(fastest and harmless))
 
 
 def _fit_chunk(
@@ -286,26 +321,33 @@ def _fit_chunk(
     batch: TwoSample,
     placed: _Placed,
     candidates: Candidates,
-    chunk: int,
+    at_once: int,
+    mesh: Mesh,
     schedule: Schedule,
     config: FitConfig,
 ) -> Fit:
-    reference_weight, data_weight = (
-        jnp.asarray(_lengthen(weight, chunk), config.dtype)
-        for weight in (batch.reference_weight, batch.data_weight)
+    shared_out = NamedSharding(mesh, EACH)
+    toys, reference_weight, data_weight = (
+        jax.device_put(_lengthen(array, at_once).astype(dtype), shared_out)
+        for array, dtype in (
+            (np.asarray(numbers), np.uint32),
+            (batch.reference_weight, config.dtype),
+            (batch.data_weight, config.dtype),
+        )
     )
     mu, a, evidence, evaluation, finite = jax.tree.map(
         lambda array: np.asarray(array)[: len(numbers)],
-        _train_chunk(
+        _train_chunks(
             jax.random.key(seed),
-            _lengthen(np.asarray(numbers, np.uint32), chunk),
+            toys,
             TwoSample(placed.points, reference_weight, data_weight),
             jnp.asarray(schedule.sigma / placed.unit, config.dtype),
             jnp.asarray(schedule.read_off, jnp.int32),
             jnp.asarray(schedule.explore, jnp.int32),
             candidates,
             config.rates,
-            design=config.design,
+            design=_design(schedule, config),
+            mesh=mesh,
         ),
     )
     origin = np.expand_dims(placed.origin, -3)
@@ -321,20 +363,38 @@ COMPILER_OPTIONS = {
     # different ones, so that their toys differ in the last bits. It costs no speed and saves most
     # of the compile time.
     "xla_gpu_deterministic_ops": True,
+    # Launch whole loops at once: steps of small problems are otherwise as long as their launches.
+    "xla_gpu_enable_command_buffer": (
+        "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,WHILE,CONDITIONAL,DYNAMIC_SLICE_FUSION"
+    ),
+    "xla_gpu_graph_min_graph_size": 1,
     # XLA keeps to half of what many CPUs have, and is a tenth slower for it.
     "xla_cpu_prefer_vector_width": 512,
 }
 
 
-compiled = functools.partial(jax.jit, static_argnames="design", compiler_options=COMPILER_OPTIONS)
+compiled = functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
 
 
-@compiled
+@functools.partial(compiled, static_argnames="design")
 def _choose_shared(key: Array, points: Array, sigma: Array, *, design: Design) -> Candidates:
     return shared_candidates(key, points, sigma, design, scan_block(len(points)))
 
 
-@compiled
+@functools.partial(compiled, static_argnames=("design", "mesh"))
+def _train_chunks(
+    key: Array, toys: Array, samples: TwoSample, *others: Any, design: Design, mesh: Mesh
+) -> ReadOffs:
+    """Train a chunk on each device of the mesh."""
+    one = functools.partial(_train_chunk, design=design)
+    if mesh.size == 1:
+        return one(key, toys, samples, *others)
+    points = EACH if samples.points.ndim == 3 else SAME
+    split = (SAME, EACH, TwoSample(points, EACH, EACH), *(SAME for _ in others))  # type: ignore[arg-type]
+    many = jax.shard_map(one, mesh=mesh, in_specs=split, out_specs=EACH, check_vma=False)
+    return many(key, toys, samples, *others)
+
+
 def _train_chunk(
     key: Array,
     toys: Array,  # (B,)

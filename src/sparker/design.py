@@ -17,6 +17,7 @@ class Design(NamedTuple):
     competition: Competition
     precision: jax.lax.Precision  # of the matrix products in training
     n_candidates: int = 0  # data points looked at in an exploration
+    rounded: bool = False  # whether training may multiply points in bfloat16
 
 
 class Rates(NamedTuple):

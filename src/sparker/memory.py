@@ -121,8 +121,9 @@ def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:
 
 def free_memory() -> float:
     """Bytes free for a chunk: what the machine leaves this process, or less on the device."""
-    free = min(psutil.virtual_memory().available, free_in_container())
-    stats = jax.local_devices()[0].memory_stats()
+    devices = jax.local_devices()  # a chunk each
+    free = min(psutil.virtual_memory().available, free_in_container()) / len(devices)
+    stats = devices[0].memory_stats()
     if stats and "bytes_limit" in stats:
         free = min(free, stats["bytes_limit"] - stats["bytes_in_use"])
     return free

@@ -4,6 +4,7 @@ Anneal the width, place idle kernels where a scan finds something, let Adam move
 the model off on the way.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -11,11 +12,12 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from sparker import explore
+from sparker import explore, fused
 from sparker.design import Design, Rates
-from sparker.distances import Features, features_of, pull_back, sum_of
+from sparker.distances import features_of, sum_of
 from sparker.ensemble import Ensemble, kernel_values, parts
 from sparker.explore import Candidates
+from sparker.gradient import Gradient, gradient
 from sparker.losses import MAX_LOG_RATIO, deficit, excess, score_counts, statistic
 from sparker.sample import TwoSample
 
@@ -71,37 +73,9 @@ def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
     return State(mu, a, ADAM.init((mu, a)))
 
 
-def gradient(
-    model: Ensemble, sample: TwoSample, features: Features, design: Design
-) -> tuple[Array, Array]:  # (M, d), (M,)
-    """``dL/dmu`` and ``dL/da`` in one pass over the points.
-
-    Written out rather than left to autodiff, which divides by the square of the SoftMax sum and
-    so makes NaN of the points that no kernel sees.
-    """
-    k = kernel_values(model, *features, design.precision)
-    p = design.competition.share(k)
-    f = sum_of(parts(model.a, k, p))
-    slope = design.loss.slope(f, sample)
-    # df/da_i = p_i k_i
-    d_a = jnp.stack([jnp.sum(slope * (p_i * k_i)) for p_i, k_i in zip(p, k, strict=True)])
-    # df/dmu_i = A_i(x) (x - mu_i), radial, with A_i = (df/dlog k_i) / sigma^2
-    pull = [slope * response for response in design.competition.response(model.a, k, p, f)]
-    d_mu = pull_back(pull, features.x, model.mu, design.precision) / model.sigma**2
-    return d_mu, d_a
-
-
-def step(
-    state: State,
-    sigma: Array,
-    sample: TwoSample,
-    features: Features,
-    per_event: Array,
-    rates: Rates,
-    design: Design,
-) -> State:
+def step(state: State, sigma: Array, gradient: Gradient, per_event: Array, rates: Rates) -> State:
     """One step of Adam at width sigma, on gradients per expected event."""
-    d_mu, d_a = gradient(Ensemble(state.mu, state.a, sigma), sample, features, design)
+    d_mu, d_a = gradient(Ensemble(state.mu, state.a, sigma))
     # Per expected event, and the locations in units of the width: nothing then depends on the
     # size of the sample or on a common scale of the features.
     scaled = (d_mu * (sigma * per_event), (d_a + 2 * rates.l2 * state.a) * per_event)
@@ -149,6 +123,10 @@ def train(
     features = features_of(sample.points)
     expected = jnp.sum(sample.reference_weight)
     per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
+    if fused.pays(design.n_kernels, len(features.x), features.x.dtype):
+        downhill = fused.gradient_of(sample, features, design)
+    else:
+        downhill = functools.partial(gradient, sample=sample, features=features, design=design)
     first = init(key, sample, design.n_kernels)
     read_mu = jnp.zeros((len(read_off), *first.mu.shape), first.mu.dtype)
     read_a = jnp.zeros((len(read_off), *first.a.shape), first.a.dtype)
@@ -183,7 +161,7 @@ def train(
                 now = rates._replace(
                     location=rates.location * left, amplitude=rates.amplitude * left
                 )
-            state = step(state, sigma[t], sample, features, per_event, now, design)
+            state = step(state, sigma[t], downhill, per_event, now)
             # Each step overwrites the slot it works towards: what stays is the step read off.
             read_mu, read_a = read_mu.at[slot[t]].set(state.mu), read_a.at[slot[t]].set(state.a)
             return state, read_mu, read_a, scanned

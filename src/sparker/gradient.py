@@ -1,0 +1,48 @@
+"""The gradient of the loss in the kernels' locations and amplitudes, in one pass over the points.
+
+Written out rather than left to autodiff, which divides by the square of the SoftMax sum and so
+makes NaN of the points that no kernel sees.
+"""
+
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+from jax import Array
+
+from sparker.design import Design
+from sparker.distances import Features, pull_back, squared_distances, sum_of
+from sparker.ensemble import Ensemble, gaussian, parts
+from sparker.sample import AnyArray, TwoSample
+
+Gradient = Callable[[Ensemble], tuple[Array, Array]]
+"""Of a model: ``dL/dmu`` (M, d) and ``dL/da`` (M,)."""
+
+
+def terms(
+    a: AnyArray,
+    squared: Sequence[Array],
+    sigma: AnyArray,
+    sample: TwoSample,
+    design: Design,
+) -> tuple[list[Array], list[Array]]:  # M x (N,) -> M x (N,), M x (N,)
+    """What every point adds to ``dL/da_i``, and how strongly it pulls kernel i.
+
+    ``df/da_i = p_i k_i``, and ``df/dmu_i = A_i(x) (x - mu_i)`` is radial with
+    ``A_i = (df/dlog k_i) / sigma^2``; the pull leaves the width out.
+    """
+    k = gaussian(squared, sigma)
+    p = design.competition.share(k)
+    f = sum_of(parts(a, k, p))
+    slope = design.loss.slope(f, sample)
+    d_a = [slope * (p_i * k_i) for p_i, k_i in zip(p, k, strict=True)]
+    return d_a, [slope * response for response in design.competition.response(a, k, p, f)]
+
+
+def gradient(
+    model: Ensemble, sample: TwoSample, features: Features, design: Design
+) -> tuple[Array, Array]:  # (M, d), (M,)
+    """``dL/dmu`` and ``dL/da``."""
+    squared = squared_distances(*features, model.mu, design.precision)
+    d_a, pull = terms(model.a, squared, model.sigma, sample, design)
+    d_mu = pull_back(pull, features.x, model.mu, design.precision) / model.sigma**2
+    return d_mu, jnp.stack([jnp.sum(each) for each in d_a])
