@@ -1,10 +1,10 @@
-"""The power of the default test, of its parts, and of exact MMD, on the same experiments.
+"""The power of the default test, of its parts, and of other tests, on the same experiments.
 
     python -m experiments.power.run                      # the toys
     python -m experiments.power.run --data DIR           # and real embeddings, see README.md
     python -m experiments.power.run --quick              # a minute on a laptop, into quick.json
 
-One setting for everything; each row of the table is one way to depart from it.
+One setting for everything; each row of the table is one way to depart from it, or another test.
 """
 
 import argparse
@@ -23,10 +23,19 @@ from experiments.power import mmd
 from experiments.power.problems import Problem, embeddings, toys
 
 from sparker import FitConfig, WidthConfig, annealed, geometric, independent
+from sparker.baselines import (
+    MMD,
+    NPLM,
+    AndersonDarling,
+    ClassifierTwoSample,
+    Frechet,
+    KolmogorovSmirnov,
+    Mahalanobis,
+)
 from sparker.combine import Combination, minimum, minimum_and_product
 from sparker.pvalues import clopper_pearson, graded_p_values, p_values
 from sparker.record import plain, versions
-from sparker.statistic import KernelStatistic
+from sparker.statistic import KernelStatistic, Statistic
 
 ALPHA = 0.05
 SEED = 0
@@ -43,6 +52,20 @@ class Setting(NamedTuple):
 
     config: FitConfig = FitConfig()
     widths: WidthConfig = WidthConfig()
+    combine: Combination = minimum
+
+    @property
+    def statistic(self) -> Statistic:
+        """What is evaluated."""
+        return KernelStatistic(config=self.config, widths=self.widths)
+
+
+class Peer(NamedTuple):
+    """Another test; columns, where there are several, are combined by their smallest p-value."""
+
+    statistic: Statistic
+    most_features: int | None = None
+    most_rows: int | None = None
     combine: Combination = minimum
 
 
@@ -66,6 +89,19 @@ SETTINGS = {
     "128 candidates": but(n_candidates=128),
     "2,048 candidates": but(n_candidates=2048),
 }
+
+
+PEERS = {
+    "NPLM": Peer(NPLM(), most_rows=50_000),
+    "MMD-FUSE": Peer(MMD()),
+    "Frechet": Peer(Frechet()),
+    "Mahalanobis": Peer(Mahalanobis()),
+    "Kolmogorov-Smirnov": Peer(KolmogorovSmirnov(), most_features=1),
+    "Anderson-Darling": Peer(AndersonDarling(), most_features=1),
+    "C2ST": Peer(ClassifierTwoSample(), most_rows=50_000),
+}
+"""C2ST is slow on the toys: give it fewer --experiments."""
+WAYS: dict[str, Setting | Peer] = SETTINGS | PEERS
 
 
 def some(*readings: int) -> Reader:
@@ -102,7 +138,9 @@ VERDICTS = {
 
 def verdicts(name: str) -> dict[str, Verdict]:
     """What is made of the fits of a setting: of the default everything that can be."""
-    whole = {name: Verdict(everything, SETTINGS[name].combine)}
+    whole = {name: Verdict(everything, WAYS[name].combine)}
+    if name in PEERS:
+        return whole
     return whole | (VERDICTS if name == DEFAULT else {f"{name}, t only": Verdict(some(0))})
 
 
@@ -129,9 +167,11 @@ def _share(k: int, n: int) -> dict[str, Any]:
     return {"power": round(k / n, 4), "low": round(low, 4), "high": round(high, 4), "n": n}
 
 
-def evidence(setting: Setting, problem: Problem, signal: str | None, numbers: range) -> np.ndarray:
+def evidence(
+    way: Setting | Peer, problem: Problem, signal: str | None, numbers: range
+) -> np.ndarray:
     """The readings of experiments, (n, m, r)."""
-    prepared = KernelStatistic(config=setting.config, widths=setting.widths).prepare(problem.basis)
+    prepared = way.statistic.prepare(problem.basis)
     chunk = prepared.chunk_size(problem.draw(signal, numbers[:1]), len(numbers))
     chunks = prepared.chunks(SEED, lambda some: problem.draw(signal, some), numbers, chunk)
     return np.concatenate([outcome.evidence for _, outcome in chunks])
@@ -176,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is asked for and add it to the result: the default on everything, then the rest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of embeddings")
-    parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument("--settings", nargs="*", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--problems", nargs="*", help="names of problems, all if left out")
     parser.add_argument("--quick", action="store_true", help="few experiments, the default only")
     parser.add_argument(
@@ -198,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     def add(problem: Problem, name: str, n: tuple[int, int, int]) -> None:
         began = time.perf_counter()
-        found = judge(problem, partial(evidence, SETTINGS[name], problem), verdicts(name), n)
+        found = judge(problem, partial(evidence, WAYS[name], problem), verdicts(name), n)
         if name == DEFAULT and problem.oracle is not None:
             found["oracle"] = oracle(problem, n)
         elif name == DEFAULT:
@@ -208,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         known["power"] |= found
         known["runs"][name] = {
             "experiments that calibrate, for the level, of each signal": n,
-            "settings": plain(SETTINGS[name]._asdict()),
+            "settings": plain(WAYS[name]._asdict()),
             "hardware": jax.devices()[0].device_kind,
             "versions": versions(),
             "seconds": round(time.perf_counter() - began, 1),
@@ -218,9 +258,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     for name in settings:
         for problem in problems:
-            if name == DEFAULT or problem in small:
+            if (
+                suits(PEERS[name], problem)
+                if name in PEERS
+                else name == DEFAULT or problem in small
+            ):
                 n = QUICK if options.quick else N_EXPERIMENTS
                 add(problem, name, tuple(options.experiments or n))
+
+
+def suits(peer: Peer, problem: Problem) -> bool:
+    """Whether this test can be had for this problem."""
+    n_rows, n_features = problem.draw(None, [0]).points.shape[-2:]
+    return n_features <= (peer.most_features or n_features) and n_rows <= (peer.most_rows or n_rows)
 
 
 def show(name: str, found: dict[str, dict[str, Any]]) -> None:

@@ -103,8 +103,8 @@ class _PreparedKernels(NamedTuple):
         return {
             "kernels": self.config,
             "steps": len(self.schedule.sigma),
-            "annealing": _rounded(self.schedule.sigma[:: max(1, len(self.schedule.sigma) // 4)]),
-            "widths": _rounded(self.columns),
+            "annealing": rounded(self.schedule.sigma[:: max(1, len(self.schedule.sigma) // 4)]),
+            "widths": rounded(self.columns),
             "explorations": len(self.schedule.explore),
         }
 
@@ -134,7 +134,7 @@ class EachSample:
         half = (np.arange(len(points)) % 2).astype(float)
         prepared = _PreparedFunction(self.function, [])
         value = prepared._one(np.random.default_rng(0), TwoSample(points, 1 - half, half))
-        return _PreparedFunction(self.function, _rounded(value))
+        return _PreparedFunction(self.function, rounded(value))
 
 
 class _PreparedFunction(NamedTuple):
@@ -159,16 +159,10 @@ class _PreparedFunction(NamedTuple):
     def chunks(
         self, seed: int, draw: Draw, numbers: Sequence[int], chunk: int
     ) -> Iterator[tuple[Sequence[int], Outcome]]:
-        for start in range(0, len(numbers), chunk):
-            now = numbers[start : start + chunk]
-            batch = draw(now)
-            rows = [
-                self._one(np.random.default_rng([seed, number, 1]), batch.alone(position))
-                for position, number in enumerate(now)
-            ]
-            t = np.stack(rows)
-            unknown = np.full_like(t, np.nan)
-            yield now, Outcome(t[..., None], unknown, unknown, np.empty((*t.shape, 0)), None)
+        def evaluate(now: Sequence[int], batch: TwoSample) -> np.ndarray:
+            return np.stack([self._one(*toy) for toy in one_by_one(seed, now, batch)])
+
+        return plain_chunks(draw, numbers, chunk, evaluate)
 
     def _one(self, rng: np.random.Generator, sample: TwoSample) -> np.ndarray:
         t = np.atleast_1d(np.asarray(self.function(rng, sample), np.float64))
@@ -179,8 +173,30 @@ class _PreparedFunction(NamedTuple):
         return t
 
 
-def _rounded(values: np.ndarray) -> list[str]:
-    """Not to the last bit: another machine may round the sums behind them otherwise."""
+def one_by_one(
+    seed: int, numbers: Sequence[int], batch: TwoSample
+) -> Iterator[tuple[np.random.Generator, TwoSample]]:
+    """Every experiment of a batch as a single sample, and all that it may draw from."""
+    for position, number in enumerate(numbers):
+        yield np.random.default_rng([seed, number, 1]), batch.alone(position)
+
+
+def plain_chunks(
+    draw: Draw,
+    numbers: Sequence[int],
+    chunk: int,
+    evaluate: Callable[[Sequence[int], TwoSample], np.ndarray],  # -> (B, m)
+) -> Iterator[tuple[Sequence[int], Outcome]]:
+    """Chunks of a statistic that has one reading a column and says nothing else."""
+    for start in range(0, len(numbers), chunk):
+        now = numbers[start : start + chunk]
+        t = evaluate(now, draw(now))
+        unknown = np.full_like(t, np.nan)
+        yield now, Outcome(t[..., None], unknown, unknown, np.empty((*t.shape, 0)), None)
+
+
+def rounded(values: np.ndarray) -> list[str]:
+    """Settings, not to the last bit: another machine may round the sums behind them otherwise."""
     return [f"{value:.6g}" for value in values]
 
 
@@ -192,6 +208,8 @@ def as_statistic(
     """The statistic a caller means: SparKer if none, a plain function wrapped."""
     if statistic is None:
         return KernelStatistic(config=config, widths=widths)
+    if isinstance(statistic, type):
+        raise ValueError(f"statistic is a class, make one of it: {statistic.__name__}()")
     if hasattr(statistic, "prepare"):
         return statistic
     if callable(statistic):
