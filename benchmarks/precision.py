@@ -44,6 +44,7 @@ WAYS = (
     Way("float64", FitConfig(dtype=np.float64), CHUNKS[0]),
     Way("float32", FitConfig(precision=Precision.HIGHEST), CHUNKS[0]),
     Way("float32, other chunk", FitConfig(precision=Precision.HIGHEST), CHUNKS[1]),
+    Way("TF32", FitConfig(precision=Precision.HIGH), CHUNKS[0]),
     Way("default", FitConfig(), CHUNKS[0]),
 )
 

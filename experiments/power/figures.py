@@ -19,12 +19,20 @@ COLOURS = {
     "1 kernel": "#e58b6c",
     "10 kernels": "#7d1a1f",
     "annealed": "#f2c14e",
-    "exact MMD": "#0b6e99",
     "oracle": "#d0d0d0",
     **dict(
         zip(
             PEERS,
-            ("#3b4cc0", "#58a4b0", "#5b8c5a", "#a3b18a", "#8d6a9f", "#c8a2c8", "#8a8a8a"),
+            (
+                "#0b6e99",
+                "#3b4cc0",
+                "#58a4b0",
+                "#5b8c5a",
+                "#a3b18a",
+                "#8d6a9f",
+                "#c8a2c8",
+                "#8a8a8a",
+            ),
             strict=True,
         )
     ),

@@ -30,6 +30,24 @@ class Problem:
     rows: Callable[[str | None, int], np.ndarray] | None = None
     """Which of ``points`` an experiment consists of, where all draw on the same."""
     points: np.ndarray | None = None
+    n_data: int = 0
+    """How many of these rows, the first, are data."""
+
+
+Kind = tuple[str | None, int]  # a signal or none, and the number of the experiment
+
+
+def on_pool(problem: Problem, kinds: Sequence[Kind]) -> TwoSample:
+    """Experiments as weights of all points there are: quicker where a test can share them."""
+    assert problem.points is not None
+    assert problem.rows is not None
+    n_data = problem.n_data
+    weights = np.zeros((2, len(kinds), len(problem.points)), np.float32)
+    for i, kind in enumerate(kinds):
+        rows = problem.rows(*kind)
+        weights[0, i, rows[n_data:]] = n_data / (len(rows) - n_data)
+        weights[1, i, rows[:n_data]] = 1
+    return TwoSample(problem.points, *weights)
 
 
 def toy(name: str, benchmark: Benchmark, expected: int) -> Problem:
@@ -103,7 +121,8 @@ def embedded(
         repeated = np.broadcast_to(weights[:, None], (2, *chosen.shape))
         return TwoSample(points[chosen], *repeated)
 
-    return Problem(name, tuple(order), draw, points[: len(nominal)], rows=rows, points=points)
+    basis = points[: len(nominal)]
+    return Problem(name, tuple(order), draw, basis, rows=rows, points=points, n_data=n_data)
 
 
 def embeddings(folder: Path) -> list[Problem]:

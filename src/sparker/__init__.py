@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sparker import baselines
 from sparker.batch import Fit, FitConfig, fit, fit_chunks, fit_many
 from sparker.combine import cauchy, minimum, minimum_and_product, product
 from sparker.detect import run_toys, test
@@ -66,6 +67,7 @@ __all__ = [
     "annealed",
     "anomaly_score",
     "as_points",
+    "baselines",
     "binary_cross_entropy",
     "cauchy",
     "components",

@@ -1,6 +1,7 @@
 """The toys of a test, made or taken from a store, as one table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from sparker.nulls import Arm, Draw, Experiments, Samples, Scheme
 from sparker.preprocess import Preprocess, Transform
 from sparker.record import digest, plain, versions
 from sparker.statistic import Outcome, Prepared, Statistic
-from sparker.store import Store
+from sparker.store import Store, begun
 
 FORMAT = 1
 """Of a store; one with another number is not continued."""
@@ -46,6 +47,53 @@ def plan(experiments: Experiments, preprocess: Preprocess, statistic: Statistic)
     if experiments.observed is experiments.toys:
         return Plan(toys, toys)
     return Plan(ready(experiments.observed, preprocess, statistic), toys)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a plan follows from, as it travels to other processes."""
+
+    observed: Samples
+    scheme: Scheme
+    preprocess: Preprocess
+    statistic: Statistic
+    seed: int
+
+    def plan(self) -> Plan:
+        """Make all experiments ready."""
+        experiments = self.scheme.experiments(self.observed, self.seed)
+        return plan(experiments, self.preprocess, self.statistic)
+
+
+class Part(NamedTuple):
+    """Experiments of one kind, made in chunks of one size."""
+
+    observed: bool  # made ready as the observed one, where that differs from the toys
+    numbers: Sequence[int]
+    size: int
+
+
+Made = tuple[Sequence[int], Outcome, dict[str, str]]
+"""The numbers of a chunk, what they gave, and what made it."""
+
+Makers = Callable[[Sequence[Part]], Generator[Made, None, None]]
+"""Who makes experiments: gives out each chunk once it is done, and ends when it is closed."""
+
+
+class ClusterError(ConnectionError):
+    """Other processes cannot go on; says why, and what is kept."""
+
+
+def here(plan: Plan, seed: int, made_by: dict[str, str]) -> Makers:
+    """Make experiments in this process, in the order of their numbers."""
+
+    def make(parts: Sequence[Part]) -> Generator[Made, None, None]:
+        for observed, numbers, size in parts:
+            arm = plan.observed if observed else plan.toys
+            for done, outcome in arm.statistic.chunks(seed, arm.draw, numbers, size):
+                yield done, outcome, made_by
+
+    return make
 
 
 @dataclass
@@ -87,20 +135,24 @@ def run(
     numbers: Sequence[int],
     *,
     seed: int,
-    chunk: int | None = None,
+    chunk: int | Callable[[], int] | None = None,
     manifest: dict[str, Any] | None = None,
     store: str | PathLike[str] | None = None,
     tell: Callable[[int], None] = lambda done: None,
     enough: Callable[[Table], bool] = lambda table: False,
+    makers: Makers | None = None,
 ) -> Table:
     """Make the experiments of these numbers, 0 the observed one, that the store does not have.
 
-    ``tell`` hears how many are done, ``enough`` may end it early.
+    ``chunk`` may be a function that finds out. ``tell`` hears how many are done, ``enough`` may end
+    it early. ``makers`` are other processes than this one.
     """
     table = Table()
     toys = [number for number in numbers if number > 0]
     if chunk is None and toys:
         chunk = plan.toys.statistic.chunk_size(plan.toys.draw(toys[:1]), len(numbers))
+    elif callable(chunk):  # a store knows, and needs no one to ask
+        chunk = (None if store is None else begun(store)) or chunk()
     chunk = chunk or FEWEST_TOYS
     kept = None
     if store is not None:
@@ -108,30 +160,36 @@ def run(
         chunk = kept.chunk  # toys are the same to the bit only in chunks of one size
         for stored in kept.read():
             table.add_stored(*stored)
-    made_by = versions() if kept else {}
+    make = makers or here(plan, seed, versions() if kept else {})
     wanted = set(numbers)
+
+    def n_done() -> int:
+        return len(wanted & table.rows.keys())
+
     try:
-        for ready, part, size in _parts(plan, numbers, chunk):
-            missing = [number for number in part if number not in table.rows]
-            tell(len(wanted & table.rows.keys()))
-            if enough(table):
-                break
-            for done, outcome in ready.statistic.chunks(seed, ready.draw, missing, size):
+        tell(n_done())
+        if enough(table):
+            return table
+        missing = [number for number in numbers if number not in table.rows]
+        with closing(make(_parts(plan, missing, chunk))) as chunks:
+            for done, outcome, made_by in chunks:
                 if kept is not None:
                     kept.write(done, outcome, made_by)
                 table.add(done, outcome)
                 if 0 in done:
                     check_finite(table.rows[0][0])
-                tell(len(wanted & table.rows.keys()))
+                tell(n_done())
                 if enough(table):
                     break
-    except KeyboardInterrupt as stop:
-        n_done = len(wanted & table.rows.keys())
-        note = f"{n_done} of {len(wanted)} experiments were finished"
+    except (KeyboardInterrupt, ClusterError) as stop:
+        note = f"{n_done()} of {len(wanted)} experiments were finished"
         if kept is None:
-            stop.add_note(f"{note}; with a store they would be kept, and the same call continue")
+            note += "; with a store they would be kept, and the same call continue"
         else:
-            stop.add_note(f"{note} and are kept in {store}; the same call continues there")
+            note += f" and are kept in {store}; the same call continues there"
+        if isinstance(stop, ClusterError):
+            raise ClusterError(f"{stop}. {note}") from stop
+        stop.add_note(note)
         raise
     return table
 
@@ -145,14 +203,13 @@ def check_finite(t: np.ndarray) -> None:
         )
 
 
-def _parts(
-    plan: Plan, numbers: Sequence[int], chunk: int
-) -> list[tuple[Ready, Sequence[int], int]]:
+def _parts(plan: Plan, numbers: Sequence[int], chunk: int) -> list[Part]:
     if plan.observed is plan.toys:
-        return [(plan.toys, numbers, chunk)]
+        return [Part(False, numbers, chunk)] if numbers else []
     observed = [number for number in numbers if number == 0]
     toys = [number for number in numbers if number > 0]
-    return [(plan.observed, observed, min(chunk, FEWEST_TOYS)), (plan.toys, toys, chunk)]
+    parts = [Part(True, observed, min(chunk, FEWEST_TOYS)), Part(False, toys, chunk)]
+    return [part for part in parts if part.numbers]
 
 
 def describe(

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from sparker.commands import look, monitor, test
+from sparker.commands import look, monitor, share, test
 from sparker.commands.common import A_SEED, FILE, BadInput, check_outputs, discard_output
 
 INTERNAL_ERROR = 3
@@ -106,6 +106,7 @@ def demo(seed: int, output: Path, calibrations: int, hidden: int) -> None:
 
 for command in (
     test.test,
+    share.merge,
     monitor.calibrate,
     monitor.watch,
     look.power,

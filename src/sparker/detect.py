@@ -2,15 +2,16 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import calibrate
 from sparker.batch import FitConfig
-from sparker.calibrate import Plan, Ready, Table
+from sparker.calibrate import Makers, Plan, Ready, Recipe, Table
 from sparker.combine import Combination, minimum
 from sparker.ensemble import Ensemble, components
 from sparker.nulls import Samples, Scheme, largest_toy, samples, scheme
@@ -24,6 +25,9 @@ from sparker.sample import TwoSample, column_names
 from sparker.sequential import Sequential
 from sparker.statistic import KernelStatistic, Statistic, as_statistic
 from sparker.widths import WidthConfig
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 AnyStatistic = Statistic | Callable[[np.random.Generator, TwoSample], Any]
 Progress = bool | Callable[[int, int], None]
@@ -48,6 +52,7 @@ def test(
     store: str | PathLike[str] | None = None,
     progress: Progress | None = None,
     chunk: int | None = None,
+    cluster: "Client | None" = None,
 ) -> TestResult:
     """Test whether ``data`` come from the distribution of ``reference``; say where they do not.
 
@@ -74,6 +79,7 @@ def test(
         progress: whether to draw a progress bar on stderr (where that is a terminal, if left out),
             or a function of (done, total).
         chunk: toys trained at once; as many as are good for speed and fit into memory if left out.
+        cluster: a Dask client whose workers make the toys (``sparker[cluster]``).
 
     >>> import numpy as np
     >>> import sparker
@@ -108,6 +114,7 @@ def test(
         preprocess=preprocess,
         statistic=statistic,
         chunk=chunk,
+        cluster=cluster,
     )
     n_calibration, seed = int(n_calibration), int(seed)
     prepared = time.perf_counter()
@@ -193,8 +200,9 @@ class Experiment(NamedTuple):
     statistic: Statistic
     plan: Plan
     seed: int
-    chunk: int
+    chunk: int | Callable[[], int]  # or who finds out, once it is needed
     description: dict[str, Any]
+    makers: Makers | None  # other processes that make the toys
 
     def run(self, numbers: Sequence[int], **options: Any) -> Table:
         """Make the experiments of these numbers, see ``calibrate.run``."""
@@ -204,6 +212,7 @@ class Experiment(NamedTuple):
             seed=self.seed,
             chunk=self.chunk,
             manifest=self.description,
+            makers=self.makers,
             **options,
         )
 
@@ -223,6 +232,7 @@ def prepare(
     preprocess: Preprocess = standardise,
     statistic: AnyStatistic | None = None,
     chunk: int | None = None,
+    cluster: "Client | None" = None,
 ) -> Experiment:
     """Check everything, and decide all that the toys share."""
     if not 1 <= n_calibration < np.inf or int(n_calibration) != n_calibration:
@@ -243,13 +253,22 @@ def prepare(
     chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
     if isinstance(chosen, KernelStatistic):
         check_enough_rows(observed, chosen.config.n_kernels)
-    plan = calibrate.plan(by.experiments(observed, seed), preprocess, chosen)
+    recipe = Recipe(observed, by, preprocess, chosen, seed)
+    plan = recipe.plan()
     # The largest toy meets every limit there is, now rather than hours into the calibration.
-    one = plan.toys.draw([largest_toy(observed.expected, n_calibration, seed)])
-    if chunk is None:
-        chunk = plan.toys.statistic.chunk_size(one, n_calibration + 1)
+    largest = largest_toy(observed.expected, n_calibration, seed)
+    one = plan.toys.draw([largest])
+    size: int | Callable[[], int]
+    makers = None
+    if cluster is None:
+        size = chunk or plan.toys.statistic.chunk_size(one, n_calibration + 1)
+    else:
+        from sparker.cluster import Workers  # its extra is not always there
+
+        makers = Workers(cluster, recipe)
+        size = chunk or partial(makers.chunk_size, largest, n_calibration + 1)
     description = calibrate.describe(plan.toys.statistic, observed, by, preprocess, seed)
-    return Experiment(observed, chosen, plan, seed, chunk, description)
+    return Experiment(observed, chosen, plan, seed, size, description, makers)
 
 
 def interpret(

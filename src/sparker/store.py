@@ -130,6 +130,12 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return found
 
 
+def begun(folder: str | os.PathLike[str]) -> int | None:
+    """The size of the chunks that a store was begun with; None where there is no store."""
+    manifest = read_manifest(Path(folder))
+    return None if manifest is None else int(manifest["chunk"])
+
+
 def chunk_files(folder: Path) -> list[Path]:
     """The finished chunks, in the order of their toys."""
     return sorted(folder.glob("toys-*.npz"))

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from sparker.baselines import BASELINES
 
 if TYPE_CHECKING:
     from sparker import io
@@ -130,8 +133,30 @@ annealed_option = click.option(
 )  # fmt: skip
 
 
+OWN_STATISTIC = "sparker"
+
+statistic_option = click.option(
+    "--statistic", default=OWN_STATISTIC, show_default=True,
+    type=click.Choice([OWN_STATISTIC, *BASELINES]),
+    help="Another test than SparKer's, calibrated in the same way; see docs/baselines.md.",
+)  # fmt: skip
+
+
+def check_kernel_options(statistic: str, *further: str) -> None:
+    """Refuse options that were given and that another statistic than SparKer's has no use for."""
+    if statistic == OWN_STATISTIC:
+        return
+    context = click.get_current_context()
+    for name in ("annealed", "kernels", "clip", "steps", *further):
+        if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
+            raise BadInput(
+                f"--{name} is about SparKer's kernels, which --statistic {statistic} does not "
+                "have; leave one of them out"
+            )
+
+
 def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
-    """Take the options of ``fit_options`` out of a command's, as the library knows them.
+    """Take ``fit_options`` and the statistic out of a command's options, as the library knows them.
 
     The device is chosen here, before anything runs on one.
     """
@@ -158,7 +183,10 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
         preset = annealed()
     steps = options.pop("steps")
     kernels = {"n_kernels": options.pop("kernels"), "clip": options.pop("clip")}
+    statistic = options.pop("statistic", OWN_STATISTIC)
+    other = {} if statistic == OWN_STATISTIC else {"statistic": BASELINES[statistic]()}
     return {
+        **other,
         "n_calibration": options.pop("calibrations"),
         "seed": options.pop("seed"),
         "config": replace(preset["config"], **kernels),

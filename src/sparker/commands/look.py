@@ -14,6 +14,7 @@ from sparker.commands.common import (
     Out,
     annealed_option,
     cell,
+    check_kernel_options,
     check_outputs,
     column_options,
     comma_list,
@@ -22,6 +23,7 @@ from sparker.commands.common import (
     note,
     read_two,
     reader_may_leave,
+    statistic_option,
 )
 from sparker.commands.pictures import picture_column, picture_files
 from sparker.commands.test import to_json
@@ -173,6 +175,7 @@ def _number(value: float | None) -> str:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
 )
 @column_options
+@statistic_option
 @annealed_option
 @fit_options
 @click.option("--figure", type=FILE, help="Draw the power against the fraction into this file.")
@@ -187,6 +190,7 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
     """
     from sparker.power import power_study
 
+    check_kernel_options(options["statistic"])
     check_outputs({"figure": options["figure"]})
     try:
         fractions = [float(fraction) for fraction in options["fractions"]]

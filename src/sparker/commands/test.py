@@ -16,6 +16,7 @@ from sparker.commands.common import (
     Out,
     annealed_option,
     cell,
+    check_kernel_options,
     check_outputs,
     column_options,
     comma_list,
@@ -25,8 +26,10 @@ from sparker.commands.common import (
     note,
     read_two,
     reader_may_leave,
+    statistic_option,
 )
 from sparker.commands.pictures import picture_column, picture_files
+from sparker.commands.share import check_share, cluster_at, say_made, share_options
 from sparker.whole import whole_file
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ N_ROWS_SHOWN = 10
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
+@statistic_option
 @annealed_option
 @fit_options
 @click.option(
@@ -62,6 +66,7 @@ N_ROWS_SHOWN = 10
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder that keeps finished experiments; the same command continues there.",
 )
+@share_options
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -90,9 +95,11 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     """
     from sparker import detect
 
+    check_kernel_options(options["statistic"], "rows")
     # A simulator is a pool of rows here: only relabelled toys explore.
     anneal = options.pop("annealed") or options["null"] != "permutation"
     settings = fit_settings(options, anneal=anneal)
+    check_share(options["toys"], options["store"], settings["n_calibration"])
     outputs = {name: options[name] for name in ("report", "rows", "save")}
     check_outputs(outputs)
     stop = _stop(options["stop"])
@@ -114,17 +121,19 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     )
     images = picture_files(options["images"], pictures, data, second)
     observables = [_observables(options["observables"], table) for table in (second, first)]
-    result = detect.test(
-        first,
-        second,
-        null=_null(options["null"], options["pool"], first),
-        reference_weights=first.extra[weights[0]] if weights else None,
-        expected=options["expected"],
-        groups=_groups(options["groups"], first, second),
-        stop=stop,
-        store=options["store"],
-        **settings,
-    )
+    settings |= {
+        "null": _null(options["null"], options["pool"], first),
+        "reference_weights": first.extra[weights[0]] if weights else None,
+        "expected": options["expected"],
+        "groups": _groups(options["groups"], first, second),
+        "store": options["store"],
+    }
+    with cluster_at(options["scheduler"]) as cluster:
+        if options["toys"]:
+            detect.run_toys(first, second, toys=options["toys"], cluster=cluster, **settings)
+            say_made(options["toys"], options["store"], settings["n_calibration"])
+            return
+        result = detect.test(first, second, stop=stop, cluster=cluster, **settings)
     texts = second.extra[options["text"]].tolist() if options["text"] else None
     anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
     with reader_may_leave():
