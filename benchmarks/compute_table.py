@@ -86,7 +86,7 @@ def main():
                         "first_call_seconds": round(first, 1),
                     }
                 )
-    save("compute_table", steps=STEPS, kernels=5, rows=rows)
+                save("compute_table", steps=STEPS, kernels=5, rows=rows)
 
 
 if __name__ == "__main__":

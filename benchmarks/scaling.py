@@ -60,7 +60,7 @@ def main():
                 break
             print(f"{quantity:10} {value:10,} {took:8.3f} s", flush=True)
             results[quantity].append({"value": value, "seconds": round(took, 4)})
-    save("scaling", start=start, results=results)
+            save("scaling", start=start, results=results)
 
 
 def draw(measured: Path, path: Path) -> None:

@@ -48,7 +48,7 @@ def main():
         }
         print(row, file=sys.stderr, flush=True)
         rows.append(row)
-    save("whole_test", rows=rows)
+        save("whole_test", rows=rows)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,18 @@ import tempfile
 import jax
 import pytest
 
-# Programs compiled once serve all test files and the commands they start: half of the time.
-_compiled = tempfile.mkdtemp(prefix="sparker-compiled-")
-atexit.register(shutil.rmtree, _compiled, ignore_errors=True)
-for _name, _value in {
-    "jax_compilation_cache_dir": _compiled,
-    "jax_persistent_cache_min_compile_time_secs": 0.3,
-}.items():
-    os.environ[_name.upper()] = str(_value)
-    jax.config.update(_name, _value)
+# Programs compiled once serve all test files, their processes and the commands they start. The
+# first process, from which the others have it, makes the folder.
+CACHE = "JAX_COMPILATION_CACHE_DIR"
+if CACHE not in os.environ:
+    os.environ[CACHE] = tempfile.mkdtemp(prefix="sparker-compiled-")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
+    atexit.register(shutil.rmtree, os.environ[CACHE], ignore_errors=True)
+jax.config.update("jax_compilation_cache_dir", os.environ[CACHE])
+jax.config.update(
+    "jax_persistent_cache_min_compile_time_secs",
+    float(os.environ.get("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", 1)),
+)
 
 # The tests' expectations (chunk sizes, bits) are a CPU's, also on a machine with a GPU.
 jax.config.update("jax_platforms", "cpu")

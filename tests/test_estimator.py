@@ -113,7 +113,7 @@ def test_defaults_are_those_of_the_test():
     for name in ("n_kernels", "clip", "l2", "location_rate", "amplitude_rate"):
         assert getattr(model, name) == getattr(config, name)
     assert (model.steps, model.n_widths) == (widths.steps, widths.n_widths)
-    assert model.preprocess is sparker.standardise
+    assert model.preprocess is sparker.decorrelate
     assert model.combine is sparker.minimum
 
 

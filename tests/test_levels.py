@@ -37,7 +37,7 @@ def test_levels_are_right_in_a_few_tests(name):
 @pytest.mark.parametrize(
     "name",
     [
-        "null drawn from the fit's own reference; correlated mixture, 64-D",
+        "null drawn from the fit's own reference; exponential, 1-D",
         "permutation of rows that belong together",
     ],
 )

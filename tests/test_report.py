@@ -614,7 +614,7 @@ def test_columns_that_were_left_out_or_named_alike_do_not_confuse_the_axes():
 
 
 def test_principal_coordinates_are_explained_where_they_can_be():
-    found = run(n_features=12)
+    found = run(n_features=12, preprocess=sparker.standardise)
     assert report.axes.plane(found).features == []
     directions = np.zeros((12, 2))
     directions[[3, 7], 0] = 0.8, -0.6

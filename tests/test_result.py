@@ -519,7 +519,7 @@ def test_a_tail_is_fitted_to_the_toys_of_the_result():
 
 # How features are brought to comparable scales.
 
-PREPROCESS = [sparker.standardise, sparker.whiten, sparker.unchanged]
+PREPROCESS = [sparker.decorrelate, sparker.standardise, sparker.whiten, sparker.unchanged]
 
 
 def mixed(dtype=np.float64, n=300):
@@ -570,6 +570,71 @@ def test_whitening_leaves_out_directions_without_variance():
     transform = sparker.whiten(wide)
     assert transform(wide).shape == (10, 9)
     np.testing.assert_allclose(transform.inverse(transform(wide)), wide, atol=1e-6)
+
+
+def directions(points):
+    """How many count, by their variances."""
+    variance = np.linalg.eigvalsh(np.cov(points.T))
+    return variance.sum() ** 2 / (variance**2).sum()
+
+
+def correlated(d, n=2000):
+    """Columns that have most of their variance in common."""
+    rng = np.random.default_rng(d)
+    return rng.normal(size=(n, d)) + 2 * rng.normal(size=(n, 1))
+
+
+def test_a_few_directions_are_all_stretched_to_one_length():
+    fitted = sparker.decorrelate(mixed())(mixed())
+    np.testing.assert_allclose(np.cov(fitted.T, bias=True), np.eye(3), atol=1e-9)
+
+
+def test_of_many_directions_no_more_are_stretched_than_may_count():
+    x = correlated(40)
+    assert directions(sparker.standardise(x)(x)) < 3
+    assert directions(sparker.decorrelate(x)(x)) == pytest.approx(10, rel=1e-3)
+    np.testing.assert_allclose(
+        sparker.decorrelate(x).inverse(sparker.decorrelate(x)(x)), x, atol=1e-9
+    )
+
+
+def test_where_many_directions_count_columns_are_only_standardised():
+    x = np.random.default_rng(0).normal(size=(500, 15))
+    fitted, expected = (way(x)(x) for way in (sparker.decorrelate, sparker.standardise))
+    np.testing.assert_array_equal(fitted, expected)
+
+
+def test_a_column_that_stands_there_twice_is_not_torn_apart():
+    x = np.random.default_rng(0).normal(size=(500, 2))
+    twice = np.concatenate([x, x[:, :1] + 1e-7 * x[:, 1:]], axis=1)
+    variance = np.linalg.eigvalsh(np.cov(sparker.decorrelate(twice)(twice).T))
+    assert variance[0] < 1e-8  # still flat: its rounding is no direction of its own
+    np.testing.assert_allclose(variance[1:], 1, rtol=1e-2)
+
+
+def test_a_direction_of_the_fit_is_told_in_columns():
+    x = mixed()
+    for way in (sparker.standardise, sparker.decorrelate, sparker.whiten):
+        transform = way(x)
+        direction = np.array([0.6, 0.0, 0.8])
+        score = transform(x) @ direction
+        told = transform.loadings(direction)
+        columns = (x - x.mean(0))[:, transform.kept] / transform.spread
+        np.testing.assert_allclose(np.corrcoef(columns @ told, score)[0, 1], 1)
+
+
+def test_rows_off_a_thin_direction_are_found():
+    rng = np.random.default_rng(0)
+    reference, data = (rng.normal(size=(n, 2)) for n in (2000, 400))
+    for x in (reference, data):
+        x[:, 1] = x[:, 0] + 0.03 * x[:, 1]
+    data[:12, 1] = data[:12, 0] + 0.2  # in the middle of the sample, beside the line
+    plain = sparker.test(reference, data, n_calibration=39, preprocess=sparker.standardise)
+    found = sparker.test(reference, data, n_calibration=39)
+    assert found.p_value == 1 / 40
+    assert np.mean(np.argsort(-found.scores)[:12] < 12) > np.mean(
+        np.argsort(-plain.scores)[:12] < 12
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

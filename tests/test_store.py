@@ -420,7 +420,7 @@ def changed_by_little(array):
         ({"null": "resample"}, r"null.is \(Permutation there, Resample here\)"),
         ({"null": sparker.Resample(100)}, r"null.n_reference \(None there, 100 here\)"),
         ({"null": sparker.Simulator(draw_rows)}, r"null.is \(Permutation there, Simulator here\)"),
-        ({"preprocess": sparker.whiten}, r"preprocess \(standardise there, whiten here\)"),
+        ({"preprocess": sparker.whiten}, r"preprocess \(decorrelate there, whiten here\)"),
         ({"config": sparker.FitConfig(n_kernels=2)}, r"kernels.n_kernels \(3 there, 2 here\)"),
         (
             {"config": sparker.FitConfig(n_kernels=3, loss=sparker.binary_cross_entropy)},

@@ -19,7 +19,6 @@ COLOURS = {
     "1 kernel": "#e58b6c",
     "10 kernels": "#7d1a1f",
     "annealed": "#f2c14e",
-    "oracle": "#d0d0d0",
     **dict(
         zip(
             PEERS,
@@ -36,6 +35,7 @@ COLOURS = {
             strict=True,
         )
     ),
+    "oracle": "#d0d0d0",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sparker.preprocess import standardise
+from sparker.preprocess import decorrelate
 from sparker.sample import TwoSample, pad, stack, two_sample
 from sparker.toys import Benchmark, exponential, four_gaussians
 
@@ -95,7 +95,7 @@ def embedded(
     n_data: int,
 ) -> Problem:
     """Random disjoint splits of nominal rows, some data rows replaced by anomalies."""
-    transform = standardise(nominal.astype(np.float32))
+    transform = decorrelate(nominal.astype(np.float32))
     kinds = list(anomalies)
     points = transform(np.concatenate([nominal, *anomalies.values()]).astype(np.float32))
     starts = np.cumsum([len(nominal), *(len(rows) for rows in anomalies.values())])

@@ -19,7 +19,7 @@ from sparker.losses import Loss, binary_cross_entropy, mean_squared_error, neyma
 from sparker.monitor import Monitor
 from sparker.nulls import Permutation, Resample, Simulator
 from sparker.power import power_study
-from sparker.preprocess import standardise, unchanged, whiten
+from sparker.preprocess import decorrelate, standardise, unchanged, whiten
 from sparker.presets import annealed, paper
 from sparker.pvalues import Significance
 from sparker.result import TestResult
@@ -71,6 +71,7 @@ __all__ = [
     "binary_cross_entropy",
     "cauchy",
     "components",
+    "decorrelate",
     "distance_range",
     "fit",
     "fit_chunks",

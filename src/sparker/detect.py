@@ -15,7 +15,7 @@ from sparker.calibrate import Makers, Plan, Ready, Recipe, Table
 from sparker.combine import Combination, minimum
 from sparker.ensemble import Ensemble, components
 from sparker.nulls import Samples, Scheme, largest_toy, samples, scheme
-from sparker.preprocess import Preprocess, Transform, principal_directions, standardise
+from sparker.preprocess import Preprocess, Transform, decorrelate, principal_directions
 from sparker.presets import resampled
 from sparker.progress import reporter
 from sparker.pvalues import Ranked, rank, significance
@@ -45,7 +45,7 @@ def test(
     groups: tuple[ArrayLike, ArrayLike] | None = None,
     config: FitConfig | None = None,
     widths: WidthConfig | None = None,
-    preprocess: Preprocess = standardise,
+    preprocess: Preprocess = decorrelate,
     combine: Combination = minimum,
     statistic: AnyStatistic | None = None,
     stop: Sequential | None = None,
@@ -70,7 +70,8 @@ def test(
         config: the settings of the kernels and their training.
         widths: which widths the kernels go through, how, and in how many steps; toys from one pool
             of rows do not explore (``presets.resampled``).
-        preprocess: ``standardise``, ``whiten`` or ``unchanged`` of ``sparker.preprocess``.
+        preprocess: ``decorrelate``, ``standardise``, ``whiten`` or ``unchanged`` of
+            ``sparker.preprocess``.
         combine: how the widths become one test, a rule of ``sparker.combine``.
         statistic: another statistic than SparKer's, a function (rng, sample) -> t for one; it
             makes no use of config and widths.
@@ -229,7 +230,7 @@ def prepare(
     groups: tuple[ArrayLike, ArrayLike] | None = None,
     config: FitConfig | None = None,
     widths: WidthConfig | None = None,
-    preprocess: Preprocess = standardise,
+    preprocess: Preprocess = decorrelate,
     statistic: AnyStatistic | None = None,
     chunk: int | None = None,
     cluster: "Client | None" = None,

@@ -25,7 +25,7 @@ from sparker import detect
 from sparker.batch import FitConfig
 from sparker.combine import Combination, minimum
 from sparker.nulls import Scheme
-from sparker.preprocess import Preprocess, standardise
+from sparker.preprocess import Preprocess, decorrelate
 from sparker.result import TestResult
 from sparker.widths import WidthConfig
 
@@ -52,7 +52,8 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         amplitude_rate: step size of the amplitudes.
         steps: training steps, an equal share at each width.
         n_widths: at how many widths the test is read off.
-        preprocess: ``standardise``, ``whiten`` or ``unchanged`` of ``sparker.preprocess``.
+        preprocess: ``decorrelate``, ``standardise``, ``whiten`` or ``unchanged`` of
+            ``sparker.preprocess``.
         combine: how the widths become one test, a rule of ``sparker.combine``.
         null: how anomaly-free experiments are made, ``"permutation"``, ``"resample"`` or an object
             of ``sparker.nulls``.
@@ -89,7 +90,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         amplitude_rate: float = 0.1,
         steps: int = 200,
         n_widths: int = 10,
-        preprocess: Preprocess = standardise,
+        preprocess: Preprocess = decorrelate,
         combine: Combination = minimum,
         null: str | Scheme = "permutation",
         n_calibration: int = 100,

@@ -23,7 +23,7 @@ from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum
 from sparker.detect import check_enough_rows, interpret
 from sparker.nulls import Resample, Samples, samples
-from sparker.preprocess import Preprocess, standardise
+from sparker.preprocess import Preprocess, decorrelate
 from sparker.presets import resampled
 from sparker.progress import reporter
 from sparker.pvalues import rank
@@ -75,7 +75,7 @@ class Monitor:
         poisson: bool = False,
         config: FitConfig | None = None,
         widths: WidthConfig | None = None,
-        preprocess: Preprocess = standardise,
+        preprocess: Preprocess = decorrelate,
         combine: Combination = minimum,
         store: str | os.PathLike[str] | None = None,
         progress: bool | Callable[[int, int], None] | None = None,

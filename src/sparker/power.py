@@ -17,7 +17,7 @@ from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum
 from sparker.detect import AnyStatistic, Progress
 from sparker.nulls import Arm, Draw, most_rows, own_rows, relabelled
-from sparker.preprocess import Preprocess, Transform, standardise
+from sparker.preprocess import Preprocess, Transform, decorrelate
 from sparker.progress import reporter
 from sparker.pvalues import CONFIDENCE, Significance, clopper_pearson, rank, significance
 from sparker.record import plain, versions
@@ -101,7 +101,7 @@ def power_study(
     seed: int = 0,
     config: FitConfig | None = None,
     widths: WidthConfig | None = None,
-    preprocess: Preprocess = standardise,
+    preprocess: Preprocess = decorrelate,
     combine: Combination = minimum,
     statistic: AnyStatistic | None = None,
     progress: Progress | None = None,

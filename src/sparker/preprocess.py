@@ -24,6 +24,18 @@ class Transform(NamedTuple):
         """The columns that did not vary."""
         return np.setdiff1d(np.arange(len(self.centre)), self.kept)
 
+    @property
+    def spread(self) -> np.ndarray:  # (k,)
+        """How far a column goes while a fitted coordinate goes by one."""
+        return self.back if self.back.ndim == 1 else np.linalg.norm(self.back, axis=0)
+
+    def loadings(self, direction: np.ndarray) -> np.ndarray:  # (r,) -> (k,)
+        """A direction of the fit in the columns, each in units of its spread."""
+        if self.matrix.ndim == 1:
+            return direction
+        found = self.spread * (self.matrix @ direction)
+        return found / (np.linalg.norm(found) or 1)
+
     def __call__(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, r)
         """The rows as they are fitted, in the precision they came in."""
         if points.shape[1] != len(self.centre):
@@ -62,6 +74,62 @@ def standardise(points: np.ndarray) -> Transform:
     kept, centre = _varying(points)
     scale = points[:, kept].std(0, dtype=np.float64)
     return Transform(kept, centre, 1 / scale, scale)
+
+
+MOST_DIRECTIONS = 10
+"""Up to so many directions kernels can fill."""
+
+FLATTEST = 1e-3
+"""Of the variance of a column; directions with less are as good as flat and stay so."""
+
+
+def decorrelate(points: np.ndarray) -> Transform:
+    """Unit variance in every direction, as far as no more than MOST_DIRECTIONS then count.
+
+    Columns that go together leave thin directions, in which rows that break the rule stand out and
+    to which a round kernel is blind. So directions are stretched, but each one that is stretched
+    must be filled with kernels, and in many dimensions most hold noise. As many count as
+    ``(sum v)^2 / sum v^2`` of their variances v, and v is raised to the power that this allows: all
+    the same in few dimensions, standardised columns where there are many in any case.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> x[:, 1] = x[:, 0] + 0.1 * x[:, 1]
+    >>> abs(np.cov(decorrelate(x)(x).T)).round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    plain = standardise(points)
+    if len(plain.kept) == 1:
+        return plain
+    standardised = plain(points)
+    covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
+    variance, axes = np.linalg.eigh(covariance)
+    variance = np.maximum(variance, FLATTEST)
+    power = _flattening(variance)
+    if power == 0:
+        return plain
+    # Along the axes and back again: each coordinate stays close to a column.
+    stretch = variance ** (-power / 2)
+    forth, back = (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
+    return Transform(plain.kept, plain.centre, plain.matrix[:, None] * forth, back * plain.back)
+
+
+def _flattening(variance: np.ndarray) -> float:
+    """The largest power up to 1 by which variances may be divided."""
+
+    def directions(power: float) -> float:
+        left = variance ** (1 - power)
+        return float(left.sum() ** 2 / (left**2).sum())
+
+    if directions(0) >= MOST_DIRECTIONS:
+        return 0.0
+    if directions(1) <= MOST_DIRECTIONS:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if directions(middle) < MOST_DIRECTIONS else (low, middle)
+    return low
 
 
 def unchanged(points: np.ndarray) -> Transform:

@@ -13,8 +13,10 @@ from sparker import combine, ensemble, losses, preprocess, widths
 
 OPTIONS: dict[str, Any] = {
     **{rule.__name__: rule for rule in combine.RULES},
-    **{way.__name__: way for way in (preprocess.standardise, preprocess.unchanged)},
+    "decorrelate": preprocess.decorrelate,
+    "standardise": preprocess.standardise,
     "whiten": preprocess.whiten,
+    "unchanged": preprocess.unchanged,
     "linear": widths.linear,
     "geometric": widths.geometric,
     "resolvable_range": widths.resolvable_range,

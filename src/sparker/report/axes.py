@@ -84,10 +84,9 @@ def _against_f(
 
 def _directions(result: TestResult, names: list[str]) -> list[str]:
     """What the principal coordinates mostly consist of, where a few features do."""
-    if result.transform.matrix.ndim != 1:
-        return []
     found = []
-    for axis, direction in zip(("across", "up"), result.directions.T, strict=True):
+    for axis, fitted in zip(("across", "up"), result.directions.T, strict=True):
+        direction = result.transform.loadings(fitted)
         large = [i for i in np.argsort(-np.abs(direction)) if abs(direction[i]) >= SHARE]
         if np.sum(direction[large] ** 2) >= TELLING:
             terms = [f"{number(direction[i], 2)} {names[result.transform.kept[i]]}" for i in large]

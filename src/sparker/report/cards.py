@@ -159,11 +159,11 @@ def _location(result: TestResult, kernel: int) -> tuple[list[tuple[str, float]],
     if len(values) <= FEATURES:
         return list(zip(names, values.tolist(), strict=True)), False
     transform = result.transform
-    if not result.columns or result.settings.get("preprocess") != "standardise":
+    if not result.columns or result.settings.get("preprocess") == "unchanged":
         return [], False
-    # Standardised, so in units of each feature's spread.
+    # In units of each feature's spread, which all other ways divide by.
     far = np.zeros(len(values))
-    far[transform.kept] = np.abs(np.asarray(result.model.mu)[kernel])
+    far[transform.kept] = np.abs((values - transform.centre)[transform.kept]) / transform.spread
     chosen = np.argsort(-far, kind="stable")[:FEATURES]
     return [(names[i], float(values[i])) for i in chosen], True
 
