@@ -30,9 +30,11 @@ FOLDERS = (
     "derivatives",
     "trajectories",
     "local_or_relu",
+    "dimension",
+    "insight",
 )
 HERE = Path(record.__file__).parent
-RESULTS = [path for name in FOLDERS if (path := HERE / name / "result.json").exists()]
+RESULTS = [HERE / name / "result.json" for name in FOLDERS]
 COMPETITIONS = {"softmax": reference.softmax, "independent": reference.independent}
 
 
@@ -138,7 +140,8 @@ def test_every_experiment_says_what_it_does_and_how_it_differs(name):
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.parent.name)
 def test_results_are_whole(path):
     result = json.loads(path.read_text())
-    assert result["command"] == f"python -m experiments.{path.parent.name}.run"
+    command = f"python -m experiments.{path.parent.name}.run"
+    assert result["command"] in (command, f"{command} --data DIR")
     assert {"settings", "hardware", "versions", "seconds", "deviation", "row"} <= set(result)
     assert set(result["row"]) == set(record.COLUMNS)
     figure = path.with_name("figure.png")

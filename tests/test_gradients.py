@@ -215,12 +215,15 @@ def test_the_order_of_the_kernels_does_not_matter(competition):
 # The kernel for GPUs, interpreted on a CPU: the same sums, taken in another order.
 
 
+@pytest.mark.parametrize("n_programs", [1, 3])
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("d", [1, 4, 20])
 @pytest.mark.parametrize("competition", [sparker.softmax, sparker.independent])
-def test_the_fused_pass_is_the_gradient(d, competition, rounded):
+def test_the_fused_pass_is_the_gradient(d, competition, rounded, n_programs, monkeypatch):
+    monkeypatch.setattr(fused, "MOST_ROWS", 2 * fused.LANES)
     rng = np.random.default_rng(d)
-    n_toys, n = 3, fused.LANES + 44  # rows that are no whole number of blocks
+    n_toys, n = 3, (2 * n_programs - 1) * fused.LANES + 44  # no whole number of blocks
+    assert fused.rows_of(n).programs == n_programs
     points = jnp.asarray(rng.normal(size=(n, d)), jnp.float32)
     is_data = rng.random((n_toys, n)) < 0.3
     design = Design(

@@ -628,6 +628,7 @@ def test_principal_coordinates_are_explained_where_they_can_be():
 @pytest.mark.parametrize(
     ("preprocess", "label"),
     [
+        ("decorrelate", "kernel width, in units of the fit"),
         ("standardise", "kernel width, in standard deviations"),
         ("unchanged", "kernel width, in the features' units"),
         (ALERT, "kernel width"),

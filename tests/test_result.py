@@ -619,8 +619,21 @@ def test_a_direction_of_the_fit_is_told_in_columns():
         direction = np.array([0.6, 0.0, 0.8])
         score = transform(x) @ direction
         told = transform.loadings(direction)
-        columns = (x - x.mean(0))[:, transform.kept] / transform.spread
+        columns = (x - x.mean(0))[:, transform.kept] / transform.units
         np.testing.assert_allclose(np.corrcoef(columns @ told, score)[0, 1], 1)
+
+
+@pytest.mark.parametrize("way", [sparker.decorrelate, sparker.whiten])
+def test_the_plane_to_draw_in_is_the_same_for_two_halves_of_a_sample(way):
+    x = correlated(5, 4000) * [1, 2, 1, 1, 1]
+    x[:, 4] += 2 * np.random.default_rng(0).normal(size=4000)
+    planes = []
+    for half in (x[::2], x[1::2]):
+        transform = way(half)
+        directions = transform.principal(transform(half), 2)
+        np.testing.assert_allclose(directions.T @ directions, np.eye(2), atol=1e-9)
+        planes.append([transform.loadings(direction) for direction in directions.T])
+    np.testing.assert_allclose(np.abs(np.sum(np.multiply(*planes), 1)), 1, atol=0.02)
 
 
 def test_rows_off_a_thin_direction_are_found():
@@ -654,15 +667,11 @@ def test_the_plane_of_a_weighted_reference_is_that_of_its_rows_repeated(dtype):
 def test_a_weighted_result_has_the_plane_of_its_weights():
     result = result_of("expected")
     fitted = result.transform(make_samples()[0])
-    directions = sparker.preprocess.principal_directions(fitted, 2, result.reference_weights)
+    directions = result.transform.principal(fitted, 2, result.reference_weights)
     np.testing.assert_allclose(result.reference_plane, fitted @ directions)
     np.testing.assert_array_equal(result.directions, directions)
-    assert (
-        np.abs(
-            fitted @ sparker.preprocess.principal_directions(fitted, 2) - result.reference_plane
-        ).max()
-        > 1e-3
-    )
+    plain = fitted @ result.transform.principal(fitted, 2)
+    assert np.abs(plain - result.reference_plane).max() > 1e-3
 
 
 def test_unchanged_is_unchanged():

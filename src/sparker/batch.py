@@ -27,9 +27,9 @@ from sparker.train import ReadOffs, train
 from sparker.widths import Schedule, check_schedule
 
 MOST_ROUNDED = 32
-"""Rounding to bfloat16 moves a point by a thousandth of its distance from the middle, which is at
-most about the largest width: by less than three hundredths of the smallest, if they span no more
-than this."""
+"""Rounding to bfloat16 moves a point by about a six-hundredth of its distance from the middle,
+which is at most about the largest width: by a twentieth of the smallest, if they span no more than
+this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +53,9 @@ class FitConfig:
     dtype: type[np.floating] = np.float32
     precision: jax.lax.Precision = jax.lax.Precision.DEFAULT
     """Of the matrix products in training, which many features need: the device's fastest unless
-    told otherwise. On NVIDIA GPUs that is bfloat16 in the steps where widths span less than
-    ``MOST_ROUNDED``, else TF32; HIGH is TF32, HIGHEST single precision. The statistic is always
-    evaluated in double precision."""
+    told otherwise. On NVIDIA GPUs that is bfloat16 in the steps of ``fused``, if all widths of the
+    schedule span less than ``MOST_ROUNDED``, and TF32 elsewhere; HIGH is TF32, HIGHEST single
+    precision. The statistic is always evaluated in double precision."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:
@@ -435,6 +435,7 @@ def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitCo
     n_rows, n_features = sample.points.shape[-2:]
     return toys_per_chunk(
         n_toys,
+        n_devices=len(jax.local_devices()),
         n_rows=n_rows,
         n_features=n_features,
         n_kernels=config.n_kernels,

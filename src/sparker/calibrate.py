@@ -199,7 +199,7 @@ def check_finite(t: np.ndarray) -> None:
     if not np.all(np.isfinite(t)):
         raise FloatingPointError(
             "the statistic of the data is not finite, so there is nothing to compare; look for "
-            "extreme values in the data, or lower the amplitude clip"
+            "extreme values in the data or too few rows, or lower the amplitude clip of the kernels"
         )
 
 

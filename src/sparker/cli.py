@@ -19,6 +19,10 @@ INTERNAL_ERROR = 3
 INTERRUPTED = 130
 
 
+EXPECTED = ValueError, OSError, ImportError, MemoryError, FloatingPointError
+"""What input, files and machines can cause; anything else is a mistake of ours."""
+
+
 class _Commands(click.Group):
     """Turns what can go wrong into a plain line and an exit code."""
 
@@ -37,7 +41,7 @@ class _Commands(click.Group):
         except Exception as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            if isinstance(error, ValueError | OSError | ImportError | MemoryError):
+            if isinstance(error, EXPECTED):
                 raise BadInput(_plain(error)) from error
             click.echo(
                 f"Internal error: {type(error).__name__}: {error}\nThis should not happen. With "

@@ -21,6 +21,7 @@ from sparker.statistic import Outcome
 try:
     import cloudpickle
     from distributed import CancelledError, Client, Future, KilledWorker, as_completed, get_worker
+    from distributed.comm import get_backend, parse_address, parse_host_port
 except ImportError as missing:
     raise ImportError(
         f'a cluster needs {missing.name}, which is not installed; pip install "sparker[cluster]"'
@@ -40,6 +41,10 @@ TIMEOUT = 10.0
 def connected(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
     """A client of the scheduler at this address."""
     try:
+        # Before there is a client: one that is half made takes its time to go away.
+        scheme, place = parse_address(address, strict=True)
+        get_backend(scheme)
+        parse_host_port(place)
         client = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(

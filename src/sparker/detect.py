@@ -15,7 +15,7 @@ from sparker.calibrate import Makers, Plan, Ready, Recipe, Table
 from sparker.combine import Combination, minimum
 from sparker.ensemble import Ensemble, components
 from sparker.nulls import Samples, Scheme, largest_toy, samples, scheme
-from sparker.preprocess import Preprocess, Transform, decorrelate, principal_directions
+from sparker.preprocess import Preprocess, Transform, decorrelate
 from sparker.presets import resampled
 from sparker.progress import reporter
 from sparker.pvalues import Ranked, rank, significance
@@ -322,7 +322,7 @@ def interpret(
         "transform": transform,
         "data_components": data_components,
         "reference_components": reference_components,
-        **_plane(data, reference, observed.weights),
+        **_plane(transform, data, reference, observed.weights),
         "reference_weights": observed.weights,
         "notes": _notes(transform, observed),
     }
@@ -345,10 +345,10 @@ def clearest(evidence: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m, 
 
 
 def _plane(
-    data: np.ndarray, reference: np.ndarray, weights: np.ndarray | None
+    transform: Transform, data: np.ndarray, reference: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, np.ndarray]:
     """The rows in the plane in which the reference varies most, to draw them in."""
-    directions = principal_directions(reference, 2, weights)
+    directions = transform.principal(reference, 2, weights)
     return {
         "data_plane": data @ directions,
         "reference_plane": reference @ directions,

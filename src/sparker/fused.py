@@ -39,9 +39,16 @@ def pays(n_kernels: int, n_features: int, dtype: Any) -> bool:
         jax.default_backend() == "gpu"
         and dtype == jnp.float32
         and n_kernels * each <= MOST_SUMS
-        # JAX means to give Triton up one day; XLA's own passes then serve GPUs, too.
-        and importlib.util.find_spec("jax.experimental.pallas.triton") is not None
+        and _has_triton()
     )
+
+
+def _has_triton() -> bool:
+    """JAX means to give it up one day; XLA's own passes then serve GPUs, too."""
+    try:
+        return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class Rows(NamedTuple):

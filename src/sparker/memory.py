@@ -45,9 +45,10 @@ def toys_per_chunk(
     points_itemsize: int,
     own_points: bool,
     n_candidates: int = 0,
+    n_devices: int = 1,
     free_bytes: float | None = None,
 ) -> int:
-    """The number of toys to train at once.
+    """The number of toys to train at once on each device.
 
     ``itemsize`` is that of the training, ``points_itemsize`` that of the points as given.
     """
@@ -59,7 +60,7 @@ def toys_per_chunk(
     if n_candidates:
         each += scan_bytes(n_rows, n_features, n_candidates, itemsize, own_points)
         fixed += SCAN_ARRAYS * max(n_rows, _scan_values()) * itemsize
-    free = free_memory() if free_bytes is None else free_bytes
+    free = free_memory(n_devices) if free_bytes is None else free_bytes
     room = (USABLE * free - fixed) / each
     if room < FEWEST_TOYS:
         needed = (fixed + FEWEST_TOYS * each) / USABLE
@@ -72,7 +73,8 @@ def toys_per_chunk(
     cap = MOST_TOYS.get(device, MOST_TOYS_ELSEWHERE)
     if device in MOST_ROWS:
         cap = max(min(cap, MOST_ROWS[device] // n_rows), FEWEST_TOYS)
-    wanted = max(1 << (n_toys - 1).bit_length(), FEWEST_TOYS)
+    each_device = -(-n_toys // n_devices)
+    wanted = max(1 << (each_device - 1).bit_length(), FEWEST_TOYS)
     return 1 << (int(min(room, cap, wanted)).bit_length() - 1)
 
 
@@ -119,11 +121,10 @@ def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:
     return 3 * n_rows * n_features * (itemsize + 8)
 
 
-def free_memory() -> float:
-    """Bytes free for a chunk: what the machine leaves this process, or less on the device."""
-    devices = jax.local_devices()  # a chunk each
-    free = min(psutil.virtual_memory().available, free_in_container()) / len(devices)
-    stats = devices[0].memory_stats()
+def free_memory(n_chunks: int = 1) -> float:
+    """Bytes free for each of so many chunks: what the machine leaves, or less on the device."""
+    free = min(psutil.virtual_memory().available, free_in_container()) / n_chunks
+    stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         free = min(free, stats["bytes_limit"] - stats["bytes_in_use"])
     return free

@@ -25,16 +25,32 @@ class Transform(NamedTuple):
         return np.setdiff1d(np.arange(len(self.centre)), self.kept)
 
     @property
-    def spread(self) -> np.ndarray:  # (k,)
-        """How far a column goes while a fitted coordinate goes by one."""
+    def units(self) -> np.ndarray:  # (k,)
+        """What each column is measured in: how far it goes as the fitted coordinates go by one."""
         return self.back if self.back.ndim == 1 else np.linalg.norm(self.back, axis=0)
 
     def loadings(self, direction: np.ndarray) -> np.ndarray:  # (r,) -> (k,)
-        """A direction of the fit in the columns, each in units of its spread."""
+        """A direction of the fit in the columns, each in its unit."""
         if self.matrix.ndim == 1:
             return direction
-        found = self.spread * (self.matrix @ direction)
+        found = self.units * (self.matrix @ direction)
         return found / (np.linalg.norm(found) or 1)
+
+    def principal(
+        self, fitted: np.ndarray, n: int, weights: np.ndarray | None = None
+    ) -> np.ndarray:  # (N, r) -> (r, n)
+        """Directions of the fit along which the columns, each in its unit, vary most.
+
+        Where directions were stretched, the fitted points vary alike in all, and their own
+        principal directions would be those of chance.
+        """
+        if self.matrix.ndim == 1:
+            return principal_directions(fitted, n, weights)
+        from_fit = self.back / self.units  # (r, k)
+        along = from_fit @ principal_directions(fitted @ from_fit, n, weights)
+        found, signs = np.linalg.qr(along[:, : min(n, len(along))])
+        found = found * np.where(np.diagonal(signs) < 0, -1, 1)
+        return np.pad(found, [(0, 0), (0, n - found.shape[1])])
 
     def __call__(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, r)
         """The rows as they are fitted, in the precision they came in."""
@@ -80,7 +96,7 @@ MOST_DIRECTIONS = 10
 """Up to so many directions kernels can fill."""
 
 FLATTEST = 1e-3
-"""Of the variance of a column; directions with less are as good as flat and stay so."""
+"""Of the variance of a column; directions with less are stretched no further than this one."""
 
 
 def decorrelate(points: np.ndarray) -> Transform:
@@ -89,8 +105,9 @@ def decorrelate(points: np.ndarray) -> Transform:
     Columns that go together leave thin directions, in which rows that break the rule stand out and
     to which a round kernel is blind. So directions are stretched, but each one that is stretched
     must be filled with kernels, and in many dimensions most hold noise. As many count as
-    ``(sum v)^2 / sum v^2`` of their variances v, and v is raised to the power that this allows: all
-    the same in few dimensions, standardised columns where there are many in any case.
+    ``(sum v)^2 / sum v^2`` of their variances v, and each v is divided by the largest power of
+    itself, up to 1, that this allows: all are the same in few dimensions, and columns are only
+    standardised where there are many in any case.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(1000, 2))

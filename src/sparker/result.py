@@ -39,7 +39,7 @@ class Effect(NamedTuple):
 class TestResult:
     """The outcome of ``sparker.test``.
 
-    Widths, kernel locations and models are in the coordinates of the fit (standardised, as a rule):
+    Widths, kernel locations and models are in the coordinates of the fit (decorrelated, as a rule):
     ``transform`` leads there and ``locations`` back. B is the number of toys, m that of widths, M
     that of kernels.
     """

@@ -197,7 +197,7 @@ class WidthConfig:
     span: Callable[[np.ndarray], tuple[float, float]] = resolvable_range
     """Chooses the first and the last width from the points, without knowing who is data."""
     first: float | None = None
-    """The first width, of points as they are fitted (standardised, as a rule), if not span's."""
+    """The first width, of points as they are fitted (decorrelated, as a rule), if not span's."""
     last: float | None = None
     """The last width, likewise."""
 

@@ -96,10 +96,10 @@ class MMD:
         )
 
     def _n_centres(self, sample: TwoSample) -> int | None:
-        """By the rows that a toy uses: who of a pool is not in the toy must not matter."""
+        """By the rows that all toys have room for: the same for each, whatever its company."""
         if self.n_centres is not None:
             return int(self.n_centres)
-        return None if _used(sample).sum(1).max() <= EXACT_ROWS else CENTRES
+        return None if sample.points.shape[-2] <= EXACT_ROWS else CENTRES
 
     def _design(self, sample: TwoSample) -> Design:
         combination = _Combination(self.fused, float(self.sharpness))

@@ -77,7 +77,7 @@ def trajectories(
 ) -> list[Artist]:
     """Kernel locations in one feature at every width, wide to narrow.
 
-    The feature is one of the fit's, which are standardised as a rule. The more widths the fit was
+    The feature is one of the fit's, which are decorrelated as a rule. The more widths the fit was
     read off at the finer: see ``Schedule.every``. Markers stand where kernels end.
     """
     if fit.models is None:

@@ -19,6 +19,7 @@ IDLE = 0.1  # a kernel that changes no row's density by more than about this sha
 BROAD = 0.9  # of both samples: who claims them, claims no place
 TELLS = ("many", "few", "broad")
 BALANCED = 0.25  # of a kernel's own f at its rows: if all kernels leave less, others undo it
+SCALED = ("decorrelate", "standardise", "whiten")  # units are the features' spreads
 
 
 class Claim(NamedTuple):
@@ -159,11 +160,11 @@ def _location(result: TestResult, kernel: int) -> tuple[list[tuple[str, float]],
     if len(values) <= FEATURES:
         return list(zip(names, values.tolist(), strict=True)), False
     transform = result.transform
-    if not result.columns or result.settings.get("preprocess") == "unchanged":
+    if not result.columns or result.settings.get("preprocess") not in SCALED:
         return [], False
-    # In units of each feature's spread, which all other ways divide by.
+    # In units of each feature's spread, or nearly.
     far = np.zeros(len(values))
-    far[transform.kept] = np.abs((values - transform.centre)[transform.kept]) / transform.spread
+    far[transform.kept] = np.abs((values - transform.centre)[transform.kept]) / transform.units
     chosen = np.argsort(-far, kind="stable")[:FEATURES]
     return [(names[i], float(values[i])) for i in chosen], True
 

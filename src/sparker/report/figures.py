@@ -34,7 +34,7 @@ SYMBOLS = "\u25cf\u25a0\u25b2\u25c6\u25bc\u2b22\u2605\u271a"  # the same, in tex
 UNCLAIMED = "#808890"
 CROSS, CROSS_COLOUR = 6, "#7f9fbd"  # of a reference row: thin lines need more colour than bars
 UNITS = {
-    "decorrelate": "in standard deviations",
+    "decorrelate": "in units of the fit",
     "standardise": "in standard deviations",
     "whiten": "in whitened units",
     "unchanged": "in the features' units",
