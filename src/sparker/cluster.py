@@ -21,7 +21,7 @@ from sparker.statistic import Outcome
 try:
     import cloudpickle
     from distributed import CancelledError, Client, Future, KilledWorker, as_completed, get_worker
-    from distributed.comm import get_backend, parse_address, parse_host_port
+    from distributed.comm import backends, parse_address, parse_host_port
 except ImportError as missing:
     raise ImportError(
         f'a cluster needs {missing.name}, which is not installed; pip install "sparker[cluster]"'
@@ -42,8 +42,9 @@ def connected(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
     """A client of the scheduler at this address."""
     try:
         # Before there is a client: one that is half made takes its time to go away.
-        scheme, place = parse_address(address, strict=True)
-        get_backend(scheme)
+        scheme, place = parse_address(address)
+        if scheme not in backends:
+            raise ValueError(f"{scheme}:// is none of {', '.join(sorted(backends))}")
         parse_host_port(place)
         client = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
