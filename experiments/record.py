@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,22 @@ COLUMNS = ("experiment", "paper", "ours", "68 % interval")
 
 Result = dict[str, Any]
 Measure = Callable[[bool], Result]
+MeasureData = Callable[[Path | None, bool], Result]
 Draw = Callable[[Result], Any]
+
+
+def run_on_data(
+    file: str,
+    description: str,
+    measure: MeasureData,
+    draw: Draw,
+    arguments: Sequence[str] | None = None,
+) -> Path:
+    """As ``run``, an experiment that reads a folder, which only measuring needs."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--data", type=Path)
+    options, others = parser.parse_known_args(arguments)
+    return run(file, description, partial(measure, options.data), draw, others)
 
 
 def run(

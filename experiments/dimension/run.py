@@ -17,7 +17,6 @@ alike, and noise is not told from signal by its variance. (Mahalanobis does not 
 All methods see the same experiments: random splits of the nominal rows, some data rows replaced.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -220,10 +219,7 @@ def draw(result: record.Result) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> Path:
     """Run as the options say."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--data", type=Path)
-    options, others = parser.parse_known_args(arguments)
-    return record.run(__file__, __doc__, partial(measure, options.data), draw, others)
+    return record.run_on_data(__file__, __doc__, measure, draw, arguments)
 
 
 if __name__ == "__main__":

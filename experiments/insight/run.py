@@ -23,9 +23,7 @@ other data rows, all ranked by ``result.scores`` at the width that tells most. N
 differ from the paper's: numbers stand side by side, they need not agree.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,10 +186,7 @@ def draw(result: record.Result) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> Path:
     """Run as the options say."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--data", type=Path)
-    options, others = parser.parse_known_args(arguments)
-    return record.run(__file__, __doc__, partial(measure, options.data), draw, others)
+    return record.run_on_data(__file__, __doc__, measure, draw, arguments)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,14 @@ def gain(models: Ensemble, samples: TwoSample, loss: Loss, competition: Competit
     return jax.lax.map(lambda toy: of_widths(*toy), (models, samples))
 
 
+NOT_STATED = [
+    "Clip, L2 coefficient, steps, rates, optimiser, number of toys and of kernels of the "
+    "paper's table are not stated; five kernels are those of its applications.",
+    "Steps are a thousand, not a hundred thousand as in its applications.",
+]
+"""Of the paper's ablations."""
+
+
 class Readings:
     """Fits of the same experiments in different ways: what they say at each width."""
 
@@ -94,6 +102,18 @@ class Readings:
         found = self.problem.draw(SIGNAL, range(n_signal))
         # One batch, without the signal first: one program, compiled once.
         self.samples = TwoSample(*map(np.concatenate, zip(free, found, strict=True)))
+
+    def powers(
+        self, quick: bool, field: str, choices: dict[str, Any]
+    ) -> dict[str, dict[str, dict[str, Any]]]:
+        """In each way to fit, the power of each choice for one field of its settings."""
+        return {
+            name: {
+                choice: self.power(way, dataclasses.replace(way.config, **{field: value}))
+                for choice, value in choices.items()
+            }
+            for name, way in settings(quick).items()
+        }
 
     def power(self, setting: Setting, config: FitConfig) -> dict[str, Any]:
         """Power and level of each width and of their combinations, by ``t`` and by the own loss."""

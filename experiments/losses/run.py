@@ -13,18 +13,17 @@ it is not said either whether the table's powers are of the combined test. For t
 verdict on all its readings is given as well, only one of which depends on the loss.
 """
 
-import dataclasses
 from functools import partial
 from typing import Any
 
 from experiments import record
 from experiments.losses.extreme_tail import (
+    NOT_STATED,
     SEED,
     Readings,
     compared,
     figure,
     plain_settings,
-    settings,
     summary,
 )
 
@@ -40,14 +39,7 @@ PUBLISHED = {"NP": 0.86, "BCE": 0.68, "MSE": 0.61}
 
 def measure(quick: bool) -> record.Result:
     """The power of each loss in each way to fit."""
-    readings = Readings(quick)
-    powers = {
-        name: {
-            loss: readings.power(way, dataclasses.replace(way.config, loss=function))
-            for loss, function in LOSSES.items()
-        }
-        for name, way in settings(quick).items()
-    }
+    powers = Readings(quick).powers(quick, "loss", LOSSES)
     ours, intervals = summary(powers)
     return {
         "settings": {"seed": SEED, **plain_settings(quick)},
@@ -61,9 +53,7 @@ def measure(quick: bool) -> record.Result:
         "compared": compared(powers, PUBLISHED),
         "power": powers,
         "deviation": [
-            "Clip, L2 coefficient, steps, rates, optimiser, number of toys and of kernels of the "
-            "paper's table are not stated; five kernels are those of its applications.",
-            "Steps are a thousand, not a hundred thousand as in its applications.",
+            *NOT_STATED,
             "The statistic ranked after training with BCE or MSE is not stated; see 'own loss'.",
         ],
     }

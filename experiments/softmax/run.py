@@ -22,6 +22,7 @@ import numpy as np
 from experiments import record
 from experiments.losses.extreme_tail import (
     ANNEALED,
+    NOT_STATED,
     SEED,
     Readings,
     compared,
@@ -109,13 +110,7 @@ def spacings(readings: Readings, quick: bool) -> record.Result:
 def measure(quick: bool) -> record.Result:
     """Powers and spacings with and without competition."""
     readings = Readings(quick)
-    powers = {
-        name: {
-            kind: readings.power(way, dataclasses.replace(way.config, competition=competition))
-            for kind, competition in COMPETITIONS.items()
-        }
-        for name, way in settings(quick).items()
-    }
+    powers = readings.powers(quick, "competition", COMPETITIONS)
     spread = spacings(readings, quick)
     ours, intervals = summary(powers)
     moran_row = " and ".join(
@@ -136,9 +131,7 @@ def measure(quick: bool) -> record.Result:
         "power": powers,
         "Moran spacing": spread,
         "deviation": [
-            "Clip, L2 coefficient, steps, rates, optimiser, number of toys and of kernels of the "
-            "paper's table are not stated; five kernels are those of its applications.",
-            "Steps are a thousand, not a hundred thousand as in its applications.",
+            *NOT_STATED,
             "The interval of the Moran spacing is not stated; two readings of it are given.",
         ],
     }

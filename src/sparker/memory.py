@@ -60,22 +60,40 @@ def toys_per_chunk(
     if n_candidates:
         each += scan_bytes(n_rows, n_features, n_candidates, itemsize, own_points)
         fixed += SCAN_ARRAYS * max(n_rows, _scan_values()) * itemsize
-    free = free_memory(n_devices) if free_bytes is None else free_bytes
+    most = most_toys()
+    if jax.default_backend() in MOST_ROWS:
+        most = max(min(most, MOST_ROWS[jax.default_backend()] // n_rows), FEWEST_TOYS)
+    return toys_that_fit(
+        -(-n_toys // n_devices),
+        fixed,
+        each,
+        most=most,
+        free=free_memory(n_devices) if free_bytes is None else free_bytes,
+        need=f"fits of {n_rows} rows with {n_features} features need",
+        remedy="take fewer rows or a machine with more memory",
+    )
+
+
+def most_toys() -> int:
+    """Of a chunk on this device."""
+    return MOST_TOYS.get(jax.default_backend(), MOST_TOYS_ELSEWHERE)
+
+
+def toys_that_fit(
+    n_toys: int, fixed: float, each: float, *, most: int, free: float, need: str, remedy: str
+) -> int:
+    """A power of two of toys that take ``each`` bytes beside what is ``fixed``.
+
+    ``need`` and ``remedy`` say what takes so much, and what helps, where not even two fit.
+    """
     room = (USABLE * free - fixed) / each
     if room < FEWEST_TOYS:
         needed = (fixed + FEWEST_TOYS * each) / USABLE
         raise MemoryError(
-            f"fits of {n_rows} rows with {n_features} features need about "
-            f"{needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; take fewer rows or a "
-            "machine with more memory"
+            f"{need} about {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; {remedy}"
         )
-    device = jax.default_backend()
-    cap = MOST_TOYS.get(device, MOST_TOYS_ELSEWHERE)
-    if device in MOST_ROWS:
-        cap = max(min(cap, MOST_ROWS[device] // n_rows), FEWEST_TOYS)
-    each_device = -(-n_toys // n_devices)
-    wanted = max(1 << (each_device - 1).bit_length(), FEWEST_TOYS)
-    return 1 << (int(min(room, cap, wanted)).bit_length() - 1)
+    wanted = max(1 << (n_toys - 1).bit_length(), FEWEST_TOYS)
+    return 1 << (int(min(room, most, wanted)).bit_length() - 1)
 
 
 def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, itemsize: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from sparker.batch import COMPILER_OPTIONS
-from sparker.memory import FEWEST_TOYS, MOST_TOYS, MOST_TOYS_ELSEWHERE, USABLE, free_memory
+from sparker.memory import free_memory, most_toys, toys_that_fit
 from sparker.nulls import Draw
 from sparker.sample import TwoSample
 from sparker.statistic import Outcome, plain_chunks
@@ -44,18 +44,15 @@ class PreparedBaseline:
         fixed, each = self.room(sample)
         if sample.points.ndim == 3:  # as drawn, and as double precision on the device
             each += 3 * 8 * sample.points[0].size
-        free = free_memory()
-        room = (USABLE * free - fixed) / each
-        if room < FEWEST_TOYS:
-            needed = (fixed + FEWEST_TOYS * each) / USABLE
-            raise MemoryError(
-                f"this statistic needs about {needed / 2**30:.1f} GiB for {sample.points.shape[-2]}"
-                f" rows, {free / 2**30:.1f} GiB are free; take fewer rows or, if it has them, fewer"
-                " centres"
-            )
-        cap = self.most or MOST_TOYS.get(jax.default_backend(), MOST_TOYS_ELSEWHERE)
-        wanted = max(1 << (n_toys - 1).bit_length(), FEWEST_TOYS)
-        return 1 << (int(min(room, cap, wanted)).bit_length() - 1)
+        return toys_that_fit(
+            n_toys,
+            fixed,
+            each,
+            most=self.most or most_toys(),
+            free=free_memory(),
+            need=f"for {sample.points.shape[-2]} rows this statistic needs",
+            remedy="take fewer rows or, if it has them, fewer centres",
+        )
 
     def chunks(
         self, seed: int, draw: Draw, numbers: Sequence[int], chunk: int
