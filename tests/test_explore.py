@@ -47,6 +47,21 @@ def slow_scan(centres, weights, sample, sigma, f):
     return seen, tilted, chance, 2 * np.log(np.average(np.exp(ratios / 2), 1, weights))
 
 
+def idle(sigma):
+    """Kernels that say nothing."""
+    return Ensemble(np.zeros((5, 2), np.float32), np.zeros(5, np.float32), np.float32(sigma))
+
+
+def single(sample):
+    return jax.tree.map(np.float32, sample)
+
+
+def look(model, centres, sample, block):
+    """A look, in the precision of what it is given."""
+    arrays = jax.tree.map(jnp.asarray, (model, centres, sample))
+    return explore.look(*arrays, features_of(arrays[2].points), DESIGN, block)
+
+
 @pytest.mark.parametrize("block", [7, 50])
 @pytest.mark.parametrize("d", [1, 2, 30])
 @pytest.mark.parametrize("sigma", [0.3, 1.0])
@@ -55,23 +70,38 @@ def test_a_scan_is_what_slow_sums_give(d, sigma, block):
     sample = crowded(d)
     centres = sample.points[np.flatnonzero(sample.data_weight)[:50]]
     rng = np.random.default_rng(1)
-    f, weights = rng.normal(size=len(sample.points)), rng.uniform(1, 30, 50)
+    weights = rng.uniform(1, 30, 50)
+    model = Ensemble(sample.points[:5], rng.normal(size=5), np.float64(sigma))
+    f = sparker.log_ratio(model, sample.points)
     with jax.enable_x64(True):
-        found = explore.scan(
-            jnp.asarray(centres),
-            jnp.log(jnp.asarray(weights)),
-            sample,
-            features_of(sample.points),
-            jnp.asarray(sigma),
-            jnp.exp(jnp.asarray(f)),
-            DESIGN,
-            block,
-        )
+        looked = look(model, centres, sample, block)
+        found = explore.scan(looked, jnp.log(jnp.asarray(weights)))
     seen, tilted, chance, evidence = slow_scan(centres, weights, sample, sigma, f)
     np.testing.assert_allclose(found.data, seen, rtol=1e-10)
     np.testing.assert_allclose(found.tilted, tilted, rtol=1e-10)
     np.testing.assert_allclose(found.chance, max(chance, 0), rtol=1e-8)
     np.testing.assert_allclose(found.evidence, evidence, rtol=1e-8)
+    t = [2 * (sample.data_weight @ f - sample.reference_weight @ np.expm1(f)) for f in (
+        sparker.log_ratio(Ensemble(np.delete(model.mu, i, 0), np.delete(model.a, i), sigma),
+                          sample.points)
+        for i in ([], *range(5))
+    )]  # fmt: skip
+    np.testing.assert_allclose(looked.t, t, rtol=1e-8)
+
+
+@pytest.mark.parametrize("d", [2, 30])
+def test_blocks_of_rows_add_up_to_the_look_at_all(d):
+    sample = crowded(d)
+    model = Ensemble(sample.points[:5], np.linspace(-1, 1, 5), np.float64(d**0.5))
+    centres = sample.points[::50]
+    with jax.enable_x64(True):
+        whole = look(model, centres, sample, 16)
+        parts = [
+            look(model, centres, sparker.TwoSample(*(array[rows] for array in sample)), 16)
+            for rows in np.array_split(np.arange(len(sample.points)), 3)
+        ]
+    for total, *of_parts in zip(whole, *parts, strict=True):
+        np.testing.assert_allclose(np.sum(of_parts, axis=0), total, rtol=1e-9, atol=1e-9)
 
 
 def test_what_is_no_candidate_is_no_evidence():
@@ -81,10 +111,7 @@ def test_what_is_no_candidate_is_no_evidence():
 
     def evidence(centres, is_one):
         weight = jnp.log(jnp.asarray(is_one, jnp.float32))
-        return explore.scan(
-            centres, weight, sample, features_of(np.float32(sample.points)),
-            jnp.float32(0.5), jnp.ones(len(sample.points)), DESIGN, 16,
-        ).evidence  # fmt: skip
+        return explore.scan(look(idle(0.5), centres, single(sample), 16), weight).evidence
 
     alone = evidence(centres[:20], np.ones(20, bool))
     np.testing.assert_allclose(evidence(centres, np.arange(50) < 20), alone, rtol=1e-5)
@@ -102,6 +129,13 @@ def chosen(sample, sigma, n_candidates, key=0):
         design=design, block=100,
     )  # fmt: skip
     return np.asarray(looked_at.rows[0]), np.exp(looked_at.log_weight[0])
+
+
+def test_the_bits_of_some_rows_are_those_of_all():
+    key = jax.random.fold_in(jax.random.key(3), 7)
+    every = jax.random.bits(key, (1001,), jnp.uint32)
+    rows = jnp.array([1000, 0, 17])
+    np.testing.assert_array_equal(explore.bits(key, rows), every[rows])
 
 
 def test_candidates_are_distinct_data_points():
@@ -169,18 +203,15 @@ def test_candidates_of_a_pool_do_not_depend_on_the_labels():
 
 
 def placed(mu, a, sigma, sample, chance=None):
-    features = features_of(np.float32(sample.points))
     model = Ensemble(jnp.float32(mu), jnp.float32(a), jnp.float32(sigma))
     rows, weights = chosen(sample, sigma, 200)
     centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != explore.NONE)
     weight = jnp.where(is_one, jnp.log(weights), -jnp.inf)
-    f = sparker.log_ratio(Ensemble(*(np.asarray(array) for array in model)), sample.points)
-    seen = explore.scan(
-        centres, weight, sample, features, jnp.float32(sigma), jnp.exp(jnp.float32(f)), DESIGN, 64
-    )
+    looked = look(model, centres, single(sample), 64)
+    seen = explore.scan(looked, weight)
     if chance is not None:
         seen = seen._replace(chance=jnp.float32(chance))
-    new = explore.place(model, seen, centres, is_one, sample, features, 5.0, DESIGN)
+    new = explore.place(model, seen, looked.t, centres, is_one, 5.0)
     return tuple(np.asarray(array) for array in new)
 
 
@@ -286,16 +317,16 @@ def test_a_pool_is_scanned_as_if_each_toy_were_alone():
     points, centres = np.float32(rng.normal(size=(1100, 2))), np.float32(rng.normal(size=(60, 2)))
     labels = np.stack([rng.permutation(1100) < 100 for _ in range(3)])
     toys = jax.tree.map(jnp.float32, pool(points, labels))
-    tilt = jnp.float32(rng.uniform(1, 2, (3, 1100)))
+    amplitudes = jnp.float32(rng.uniform(-1, 1, (3, 5)))
 
-    def scan(sample, tilt):
-        features = features_of(sample.points)
+    def scan(sample, a):
         some = jnp.where(jnp.arange(60) < 50, 0.0, -jnp.inf)
-        return explore.scan(centres, some, sample, features, jnp.float32(0.4), tilt, DESIGN, 16)
+        model = Ensemble(jnp.asarray(centres[:5]), a, jnp.float32(0.4))
+        return explore.scan(look(model, centres, sample, 16), some)
 
-    together = jax.vmap(scan, (sparker.TwoSample(None, 0, 0), 0))(toys, tilt)
+    together = jax.vmap(scan, (sparker.TwoSample(None, 0, 0), 0))(toys, amplitudes)
     for i in range(3):
-        alone = scan(sparker.TwoSample(toys.points, toys[1][i], toys[2][i]), tilt[i])
+        alone = scan(sparker.TwoSample(toys.points, toys[1][i], toys[2][i]), amplitudes[i])
         for both, one in zip(together, alone, strict=True):
             np.testing.assert_allclose(both[i], one, rtol=1e-4)
 

@@ -3,6 +3,7 @@
     python -m experiments.power.run                      # the toys
     python -m experiments.power.run --data DIR           # and real embeddings, see README.md
     python -m experiments.power.run --quick              # a minute on a laptop, into quick.json
+    python -m experiments.power.run --keep FOLDER ...    # judges anew what was fitted before
 
 One setting for everything; each row of the table is one way to depart from it, or another test.
 """
@@ -17,8 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
+from experiments.power.kept import readings
 from experiments.power.problems import Problem, embeddings, on_pool, toys
 
 from sparker import FitConfig, WidthConfig, annealed, geometric, independent
@@ -33,7 +34,7 @@ from sparker.baselines import (
 )
 from sparker.combine import Combination, minimum, minimum_and_product
 from sparker.pvalues import clopper_pearson, graded_p_values, p_values
-from sparker.record import plain, versions
+from sparker.record import plain
 from sparker.sample import TwoSample
 from sparker.statistic import KernelStatistic, Statistic
 
@@ -190,17 +191,17 @@ def evidence(
 
 def judge(
     problem: Problem,
-    run: Callable[[str | None, range], np.ndarray],
+    run: Callable[[str | None, int], np.ndarray],
     verdicts: dict[str, Verdict],
     n: tuple[int, int, int],
 ) -> dict[str, dict[str, Any]]:
     """All verdicts on all signals of a problem; "none" is the measured level."""
     n_null, n_level, n_signal = n
-    anomaly_free = run(None, range(n_null + n_level))
+    anomaly_free = run(None, n_null + n_level)
     null, level = anomaly_free[:n_null], anomaly_free[n_null:]
     table: dict[str, dict[str, Any]] = {name: {} for name in verdicts}
     for signal in ("none", *problem.signals):
-        tested = level if signal == "none" else run(signal, range(n_signal))
+        tested = level if signal == "none" else run(signal, n_signal)
         for name, share in power(null, tested, verdicts).items():
             table[name][signal] = share
     return table
@@ -233,6 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--experiments", nargs=3, type=int, help="that calibrate, for the level, of each signal"
     )
+    parser.add_argument("--keep", type=Path, help="folder of readings, to judge them again")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args(arguments)
     output = options.output or HERE / ("quick.json" if options.quick else "result.json")
@@ -249,16 +251,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     def add(problem: Problem, name: str, n: tuple[int, int, int]) -> None:
         began = time.perf_counter()
-        found = judge(problem, partial(evidence, WAYS[name], problem), verdicts(name), n)
+        way = WAYS[name]
+        made: dict[str, Any] = {}
+
+        def run(signal: str | None, n: int) -> np.ndarray:
+            nonlocal made
+            label = (problem.name, name, signal or "none")
+            fit = partial(evidence, way, problem, signal)
+            found, made = readings(options.keep, label, way.statistic, n, fit)
+            return found
+
+        found = judge(problem, run, verdicts(name), n)
         if name == DEFAULT and problem.oracle is not None:
             found["oracle"] = oracle(problem, n)
         known = result["problems"].setdefault(problem.name, {"power": {}, "runs": {}})
         known["power"] |= found
         known["runs"][name] = {
             "experiments that calibrate, for the level, of each signal": n,
-            "settings": plain(WAYS[name]._asdict()),
-            "hardware": jax.devices()[0].device_kind,
-            "versions": versions(),
+            **made,
+            "combine": plain(way.combine),
             "seconds": round(time.perf_counter() - began, 1),
         }
         output.write_text(json.dumps(result, indent=1) + "\n")

@@ -15,12 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.extend.random import threefry_2x32
 from jax.nn import logsumexp
 
 from sparker.design import Design
 from sparker.distances import Features, distance_table, features_of, sum_of
 from sparker.ensemble import Ensemble, kernel_values, parts
-from sparker.losses import statistic
+from sparker.losses import MAX_LOG_RATIO, statistic
 from sparker.sample import AnyArray, TwoSample
 
 EVIDENCE = ("lonely", "bump", "shape")
@@ -67,6 +68,14 @@ class Candidates(NamedTuple):
     log_weight: AnyArray  # (e, C) the log of how many points each stands for
 
 
+class Seen(NamedTuple):
+    """What a look needs of the rows: sums over them, so that rows may come in blocks."""
+
+    at: Array  # (C, 7) what kernels at the candidates see
+    reference: Array  # (2,) the reference weights and their squares
+    t: Array  # (M + 1,) the statistic of the present model, and without each of its kernels
+
+
 class Scan(NamedTuple):
     """What one kernel of amplitude zero at each of C candidates would see."""
 
@@ -104,9 +113,22 @@ def shared_candidates(
 
 def draw(key: Array, among: Array, n: int) -> Array:  # (N,) -> (n,)
     """Distinct random rows; where there are too few, others fill up."""
-    # Integers, so that every device and precision draws the same ones.
-    tickets = (jax.random.bits(key, among.shape, jnp.uint32) >> 1).astype(jnp.int32)
-    return jax.lax.top_k(jnp.where(among, tickets, -1), n)[1]
+    return jax.lax.top_k(tickets(key, jnp.arange(len(among)), among), n)[1]
+
+
+def tickets(key: Array, rows: Array, among: Array) -> Array:  # (N,), (N,) -> (N,)
+    """A number for each row that may be drawn, -1 for the others: the largest ones win.
+
+    Integers, so that every device and precision draws the same ones.
+    """
+    return jnp.where(among, (bits(key, rows) >> 1).astype(jnp.int32), -1)
+
+
+def bits(key: Array, rows: Array) -> Array:  # (N,) -> (N,)
+    """Random bits of these rows: those of ``jax.random.bits`` for all rows, of some of them."""
+    counts = jnp.stack([jnp.zeros(rows.shape, jnp.uint32), rows.astype(jnp.uint32)])
+    high, low = threefry_2x32(jax.random.key_data(key), counts)
+    return high ^ low
 
 
 def _choose(
@@ -128,52 +150,78 @@ def _choose(
     """
     points = features.x[:, rows].T
     near = Features(features.x[:, crowd], features.norms[crowd])
-    each = features.x.shape[1] / len(crowd)  # how many points one of the crowd stands for
-    itself = jnp.zeros(features.x.shape[1], points.dtype).at[crowd].set(1)[rows]
+    n_rows = features.x.shape[1]
+    itself = jnp.zeros(n_rows, points.dtype).at[crowd].set(1)[rows]
+    n_wanted = min(n_candidates + 1, len(rows))
 
     def at_width(width: tuple[Array, Array]) -> Candidates:
         sigma, number = width
-
-        def count(part: Array) -> Array:  # (b, d) -> (b,)
-            table = distance_table(*near, part, design.precision)
-            return jnp.sum(jnp.exp(table * (-0.5 / sigma**2)), -1)
-
-        blocks = _in_blocks(points, block * features.x.shape[1] // len(crowd))
-        around = jax.lax.map(count, blocks).reshape(-1)[: len(points)]
-        others = jnp.maximum(around - itself, 0) * each
-        bits = jax.random.bits(jax.random.fold_in(key, number), others.shape, jnp.uint32)
-        uniform = (bits >> 8).astype(others.dtype) * 2.0**-24 + 2.0**-25
-        # A race in which the time to arrive is exponential, of a mean that grows with the crowd.
-        arrival = jnp.where(among, -jnp.log(uniform) * (1 + others), jnp.inf)
-        minus_time, order = jax.lax.top_k(-arrival, min(n_candidates + 1, len(rows)))
-        winners = order[:n_candidates]
-        # Given when the first loser arrives, each winner had a known chance to be there before.
-        end = -minus_time[-1] if len(order) > n_candidates else jnp.inf
-        chance = -jnp.expm1(-end / (1 + others[winners]))
+        around = crowd_around(points, near, itself, sigma, n_rows, design, block)
+        turn = jax.random.fold_in(key, number)
+        minus_time = -arrival(turn, jnp.arange(len(rows)), among, around)
+        minus_time, order = jax.lax.top_k(minus_time, n_wanted)
+        log_weight = winners(minus_time, around[order], n_candidates)
         finished = jnp.isfinite(minus_time[:n_candidates])
-        return Candidates(jnp.where(finished, rows[winners], NONE), -jnp.log(chance))
+        return Candidates(jnp.where(finished, rows[order[:n_candidates]], NONE), log_weight)
 
     return jax.lax.map(at_width, (sigma, jnp.arange(len(sigma))))
 
 
-def scan(
-    centres: Array,  # (C, d)
-    log_weight: Array,  # (C,) how many points a candidate stands for; minus infinity for none
-    sample: TwoSample,
-    features: Features,
+def crowd_around(
+    points: Array,  # (S, d)
+    crowd: Features,  # of P points
+    itself: Array,  # (S,) one for those of the crowd
     sigma: Array,
-    tilt: Array,  # (N,) e^f of the present model
+    n_rows: int,
     design: Design,
     block: int,
-) -> Scan:
-    """Look at every candidate, ``block`` of them at a time."""
+) -> Array:  # (S,)
+    """How many of all the other rows are under a kernel at each point, by those of the crowd."""
+    n_crowd = crowd.x.shape[1]
+
+    def count(part: Array) -> Array:  # (b, d) -> (b,)
+        table = distance_table(*crowd, part, design.precision)
+        return jnp.sum(jnp.exp(table * (-0.5 / sigma**2)), -1)
+
+    blocks = _in_blocks(points, block * n_rows // n_crowd)
+    around = jax.lax.map(count, blocks).reshape(-1)[: len(points)]
+    return jnp.maximum(around - itself, 0) * (n_rows / n_crowd)
+
+
+def arrival(key: Array, rows: Array, among: Array, around: Array) -> Array:  # (S,) -> (S,)
+    """When each arrives in a race: an exponential time, of a mean that grows with the crowd."""
+    uniform = (bits(key, rows) >> 8).astype(around.dtype) * 2.0**-24 + 2.0**-25
+    return jnp.where(among, -jnp.log(uniform) * (1 + around), jnp.inf)
+
+
+def winners(minus_time: Array, around: Array, n: int) -> Array:  # (n + 1,) or all -> (n,)
+    """How many points each of the first n stands for, in logarithms.
+
+    Given when the first loser arrives, each winner had a known chance to be there before.
+    """
+    end = -minus_time[-1] if len(minus_time) > n else jnp.inf
+    return -jnp.log(-jnp.expm1(-end / (1 + around[:n])))
+
+
+def look(
+    model: Ensemble,
+    centres: Array,  # (C, d)
+    sample: TwoSample,
+    features: Features,
+    design: Design,
+    block: int,
+) -> Seen:
+    """All that is summed over rows, ``block`` candidates at a time."""
+    k = kernel_values(model, *features, design.precision)
+    f = sum_of(parts(model.a, k, design.competition.share(k)))
+    tilt = jnp.exp(jnp.minimum(f, MAX_LOG_RATIO))
     data, reference = jnp.asarray(sample.data_weight), jnp.asarray(sample.reference_weight)
     is_there = ((data > 0) | (reference > 0)).astype(data.dtype)
-    seen = jnp.stack([data, reference, reference * tilt, is_there], -1)  # (N, 4)
+    vectors = jnp.stack([data, reference, reference * tilt, is_there], -1)  # (N, 4)
 
     def sums(part: Array) -> Array:  # (b, d) -> (b, 7)
         table = distance_table(features.x, features.norms, part, design.precision)
-        wide = jnp.exp(table * (-0.25 / sigma**2))  # the kernel wider by the root of two
+        wide = jnp.exp(table * (-0.25 / model.sigma**2))  # the kernel wider by the root of two
         k = wide * wide
         # Products with vectors: plain sums over rows are slower, unvectorised on CPUs, and where
         # toys share their points this is one product for all of them.
@@ -182,7 +230,7 @@ def scan(
                 jnp.matmul(values, vectors, precision=jax.lax.Precision.HIGHEST)
                 for values, vectors in (
                     (wide, (data - reference)[:, None]),
-                    (k, seen),
+                    (k, vectors),
                     (k * wide, is_there[:, None]),
                     (k * k, is_there[:, None]),
                 )
@@ -190,11 +238,25 @@ def scan(
             -1,
         )
 
-    found = jax.lax.map(sums, _in_blocks(centres, block))
-    wide_excess, kd, kr, tilted, under, q12, q11 = found.reshape(-1, 7)[: len(centres)].T
-    total = jnp.sum(reference)
+    def t_without(i: Array) -> Array:
+        # A kernel that is zero everywhere has no share in any point.
+        others = [jnp.where(i == j, 0, k_j) for j, k_j in enumerate(k)]
+        return statistic(sum_of(parts(model.a, others, design.competition.share(others))), sample)
+
+    found = jax.lax.map(sums, _in_blocks(centres, block)).reshape(-1, 7)[: len(centres)]
+    t = jax.lax.map(t_without, jnp.arange(-1, len(k)))  # the first without none
+    return Seen(found, jnp.stack([jnp.sum(reference), jnp.sum(reference**2)]), t)
+
+
+def scan(seen: Seen, log_weight: Array) -> Scan:
+    """What to make of a look.
+
+    ``log_weight`` (C,) says how many points a candidate stands for; minus infinity for none.
+    """
+    wide_excess, kd, kr, tilted, under, q12, q11 = seen.at.T
+    total, total_square = seen.reference
     # The weight of a reference event: by as much its own count varies beside that of the data.
-    weight = jnp.sum(reference**2) / jnp.where(total > 0, total, 1)
+    weight = total_square / jnp.where(total > 0, total, 1)
     each = jnp.where(weight > 0, weight, 1)
     q11, q12, q22 = (each * (square + np.finfo(kd.dtype).tiny) for square in (q11, q12, under))
     excess = kd - kr
@@ -221,12 +283,10 @@ def gain(seen: Array, expected: Array, clip: AnyArray | float) -> tuple[Array, A
 def place(
     model: Ensemble,
     found: Scan,
+    t: Array,  # (M + 1,) of the model, and without each of its kernels
     centres: Array,  # (C, d)
     is_one: Array,  # (C,)
-    sample: TwoSample,
-    features: Features,
     clip: AnyArray,
-    design: Design,
 ) -> tuple[Array, Array]:  # mu (M, d), a (M,)
     """Move the kernels whose loss would cost less than a candidate would gain, beyond chance.
 
@@ -236,14 +296,6 @@ def place(
     gain as much again, but they would only share.
     """
     mu, a, sigma = (jnp.asarray(array) for array in model)
-    k = kernel_values(model, *features, design.precision)
-
-    def t_without(i: Array) -> Array:
-        # A kernel that is zero everywhere has no share in any point.
-        others = [jnp.where(i == j, 0, k_j) for j, k_j in enumerate(k)]
-        return statistic(sum_of(parts(a, others, design.competition.share(others))), sample)
-
-    t = jax.lax.map(t_without, jnp.arange(-1, len(k)))  # the first without none
     worth = t[0] - t[1:]
     gained, amplitude = gain(found.data, found.tilted, clip)
     places = features_of(centres)
@@ -260,7 +312,7 @@ def place(
     taken = near(features_of(mu), centres) & (2 * worth >= gained[:, None])  # (C, M)
     free = ~jnp.any(taken, -1)
     left = jnp.where(is_one & free, gained, -jnp.inf)
-    _, (best_first, offered) = jax.lax.scan(pick, left, None, length=len(k))
+    _, (best_first, offered) = jax.lax.scan(pick, left, None, length=len(a))
     weakest_first = jnp.argsort(worth)
     better = (offered > worth[weakest_first]) & (offered > found.chance)
     new_mu = jnp.where(better[:, None], centres[best_first], mu[weakest_first])

@@ -14,12 +14,12 @@ from jax import Array
 
 from sparker import explore, fused
 from sparker.design import Design, Rates
-from sparker.distances import features_of, sum_of
+from sparker.distances import Features, features_of, sum_of
 from sparker.ensemble import Ensemble, kernel_values, parts
 from sparker.explore import Candidates
 from sparker.gradient import Gradient, gradient
-from sparker.losses import MAX_LOG_RATIO, deficit, excess, score_counts, statistic
-from sparker.sample import TwoSample
+from sparker.losses import deficit, excess, score_counts, statistic
+from sparker.sample import AnyArray, TwoSample
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-12)
 """Acts on gradients per event and per width, numbers of order one; hence the small eps."""
@@ -73,6 +73,13 @@ def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
     return State(mu, a, ADAM.init((mu, a)))
 
 
+def gradient_of(sample: TwoSample, features: Features, design: Design) -> Gradient:
+    """The gradient on this sample, by whichever way is fastest here."""
+    if fused.pays(design.n_kernels, len(features.x), features.x.dtype):
+        return fused.gradient_of(sample, features, design)
+    return functools.partial(gradient, sample=sample, features=features, design=design)
+
+
 def step(state: State, sigma: Array, gradient: Gradient, per_event: Array, rates: Rates) -> State:
     """One step of Adam at width sigma, on gradients per expected event."""
     d_mu, d_a = gradient(Ensemble(state.mu, state.a, sigma))
@@ -83,6 +90,21 @@ def step(state: State, sigma: Array, gradient: Gradient, per_event: Array, rates
     mu = state.mu - rates.location * sigma * move_mu
     a = jnp.clip(state.a - rates.amplitude * move_a, -rates.clip, rates.clip)
     return State(mu, a, optimizer)
+
+
+def placed(
+    model: Ensemble,
+    seen: explore.Seen,
+    centres: Array,  # (C, d)
+    is_one: Array,  # (C,)
+    log_weight: AnyArray,  # (C,)
+    clip: AnyArray,
+) -> tuple[State, Array]:
+    """The state after a look, with idle kernels placed anew, and the look's evidence."""
+    found = explore.scan(seen, jnp.where(is_one, log_weight, -jnp.inf))
+    mu, a = explore.place(model, found, seen.t, centres, is_one, clip)
+    # Kernels that moved have no use for the old momentum, and the others start alike.
+    return State(mu, a, ADAM.init((mu, a))), found.evidence
 
 
 def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:  # of (m,)
@@ -123,10 +145,7 @@ def train(
     features = features_of(sample.points)
     expected = jnp.sum(sample.reference_weight)
     per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
-    if fused.pays(design.n_kernels, len(features.x), features.x.dtype):
-        downhill = fused.gradient_of(sample, features, design)
-    else:
-        downhill = functools.partial(gradient, sample=sample, features=features, design=design)
+    downhill = gradient_of(sample, features, design)
     first = init(key, sample, design.n_kernels)
     read_mu = jnp.zeros((len(read_off), *first.mu.shape), first.mu.dtype)
     read_a = jnp.zeros((len(read_off), *first.a.shape), first.a.dtype)
@@ -140,14 +159,9 @@ def train(
         model = Ensemble(state.mu, state.a, sigma[t])
         rows = jnp.asarray(at.rows)
         centres, is_one = points[rows], is_there[rows] & (rows != explore.NONE)
-        weight = jnp.where(is_one, at.log_weight, -jnp.inf)
-        k = kernel_values(model, *features, design.precision)
-        f = sum_of(parts(model.a, k, design.competition.share(k)))
-        tilt = jnp.exp(jnp.minimum(f, MAX_LOG_RATIO))
-        seen = explore.scan(centres, weight, sample, features, sigma[t], tilt, design, block)
-        mu, a = explore.place(model, seen, centres, is_one, sample, features, rates.clip, design)
-        # Kernels that moved have no use for the old momentum, and the others start alike.
-        return State(mu, a, ADAM.init((mu, a))), scanned.at[slot[t]].set(seen.evidence)
+        seen = explore.look(model, centres, sample, features, design, block)
+        state, evidence = placed(model, seen, centres, is_one, at.log_weight, rates.clip)
+        return state, scanned.at[slot[t]].set(evidence)
 
     def stage(carry: Carry, span: tuple[Array, Array, Candidates]) -> tuple[Carry, None]:
         state, read_mu, read_a, scanned = carry

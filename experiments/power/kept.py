@@ -1,0 +1,42 @@
+"""Readings of experiments on disk: what is made of them can be judged anew without fitting again.
+
+A verdict is a matter of seconds, a fit is not, and fits may be spread over several processes. A
+file knows what made it; readings of other settings are not mistaken for these.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from sparker.record import plain, versions
+
+
+def readings(
+    folder: Path | None,
+    name: tuple[str, ...],
+    settings: Any,
+    n: int,
+    make: Callable[[range], np.ndarray],
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The readings of n experiments and what made them, from the folder where they are there."""
+    made: dict[str, Any] = {
+        "settings": plain(settings),
+        "hardware": jax.devices()[0].device_kind,
+        "versions": versions(),
+    }
+    if folder is None:
+        return make(range(n)), made
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / ("-".join(name).replace(" ", "_").replace("/", "_") + ".npz")
+    if path.exists():
+        with np.load(path, allow_pickle=False) as file:
+            kept, known = file["evidence"], json.loads(str(file["made"]))
+        if known["settings"] == made["settings"] and len(kept) >= n:
+            return kept[:n], known
+    evidence = make(range(n))
+    np.savez_compressed(path, evidence=evidence, made=json.dumps(made))
+    return evidence, made
