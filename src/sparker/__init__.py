@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from sparker import baselines
-from sparker.batch import Fit, FitConfig, fit, fit_chunks, fit_many
+from sparker.batch import Fit, fit, fit_chunks, fit_many
 from sparker.combine import cauchy, minimum, minimum_and_product, product
+from sparker.design import FitConfig
 from sparker.detect import run_toys, test
 from sparker.ensemble import (
     Competition,
@@ -23,6 +24,7 @@ from sparker.preprocess import decorrelate, standardise, unchanged, whiten
 from sparker.presets import annealed, paper
 from sparker.pvalues import Significance
 from sparker.result import TestResult
+from sparker.rows import stream
 from sparker.sample import TwoSample, as_points, pad, pool, stack, two_sample
 from sparker.sequential import Sequential
 from sparker.statistic import KernelStatistic
@@ -97,6 +99,7 @@ __all__ = [
     "stack",
     "stairs",
     "standardise",
+    "stream",
     "test",
     "two_sample",
     "unchanged",

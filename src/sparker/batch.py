@@ -6,7 +6,6 @@ several local devices each takes chunks of its own: the same toys come out, up t
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -16,79 +15,14 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Split
 
-from sparker.design import Design, Rates
+from sparker.design import Design, FitConfig, Rates
 from sparker.distances import power_of_two_near
-from sparker.ensemble import Competition, Ensemble, softmax
+from sparker.ensemble import Ensemble
 from sparker.explore import SHARED, Candidates, own_candidates, shared_candidates
-from sparker.losses import Loss, neyman_pearson
 from sparker.memory import scan_block, toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
 from sparker.train import ReadOffs, train
 from sparker.widths import Schedule, check_schedule
-
-MOST_ROUNDED = 32
-"""Rounding to bfloat16 moves a point by about a six-hundredth of its distance from the middle,
-which is at most about the largest width: by a twentieth of the smallest, if they span no more than
-this."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitConfig:
-    """The settings of a fit, beside its width schedule."""
-
-    n_kernels: int = 5
-    clip: float = 5.0
-    """Largest amplitude of a kernel, which is a log density ratio."""
-    l2: float = 0.0
-    """Coefficient of the sum of squared amplitudes that is added to the loss."""
-    location_rate: float = 0.01
-    """Step size of the locations, in widths."""
-    amplitude_rate: float = 0.1
-    """Step size of the amplitudes."""
-    n_candidates: int = 512
-    """Data points that are looked at in an exploration, where toys have points of their own; where
-    they share them, ``explore.SHARED`` times as many points, data or not."""
-    loss: Loss = neyman_pearson
-    competition: Competition = softmax
-    dtype: type[np.floating] = np.float32
-    precision: jax.lax.Precision = jax.lax.Precision.DEFAULT
-    """Of the matrix products in training, which many features need: the device's fastest unless
-    told otherwise. On NVIDIA GPUs that is bfloat16 in the steps of ``fused``, if all widths of the
-    schedule span less than ``MOST_ROUNDED``, and TF32 elsewhere; HIGH is TF32, HIGHEST single
-    precision. The statistic is always evaluated in double precision."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:
-            raise ValueError(f"n_kernels must be a whole number from 1 on, got {self.n_kernels!r}")
-        if not isinstance(self.n_candidates, int | np.integer) or self.n_candidates < 1:
-            raise ValueError(
-                f"n_candidates must be a whole number from 1 on, got {self.n_candidates!r}"
-            )
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be float32 or float64, got {np.dtype(self.dtype)}")
-        for name in ("clip", "location_rate", "amplitude_rate"):
-            value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise ValueError(f"{name} must be positive and finite, got {value}")
-        if not 0 <= self.l2 < np.inf:
-            raise ValueError(f"l2 must be at least 0 and finite, got {self.l2}")
-
-    @property
-    def design(self) -> Design:
-        """The part that shapes the compiled program."""
-        return Design(
-            self.n_kernels, self.loss, self.competition, self.precision, self.n_candidates
-        )
-
-    @property
-    def rates(self) -> Rates:
-        """The numbers it is run with."""
-        return Rates(
-            *(
-                np.asarray(rate, self.dtype)
-                for rate in (self.clip, self.l2, self.location_rate, self.amplitude_rate)
-            )
-        )
 
 
 class Fit(NamedTuple):
@@ -305,14 +239,8 @@ def _shared_candidates(
         return Candidates(rows, np.zeros(rows.shape, config.dtype))
     sigma = jnp.asarray(schedule.sigma[schedule.explore] / placed.unit, config.dtype)
     return _choose_shared(
-        jax.random.key(seed), placed.points, sigma, design=_design(schedule, config)
+        jax.random.key(seed), placed.points, sigma, design=config.design_for(schedule)
     )
-
-
-def _design(schedule: Schedule, config: FitConfig) -> Design:
-    harmless = schedule.sigma.max() <= MOST_ROUNDED * schedule.sigma.min()
-    fastest = config.precision == jax.lax.Precision.DEFAULT
-    return config.design._replace(rounded=bool(fastest and harmless))
 
 
 def _fit_chunk(
@@ -335,25 +263,37 @@ def _fit_chunk(
             (batch.data_weight, config.dtype),
         )
     )
-    mu, a, evidence, evaluation, finite = jax.tree.map(
-        lambda array: np.asarray(array)[: len(numbers)],
-        _train_chunks(
-            jax.random.key(seed),
-            toys,
-            TwoSample(placed.points, reference_weight, data_weight),
-            jnp.asarray(schedule.sigma / placed.unit, config.dtype),
-            jnp.asarray(schedule.read_off, jnp.int32),
-            jnp.asarray(schedule.explore, jnp.int32),
-            candidates,
-            config.rates,
-            design=_design(schedule, config),
-            mesh=mesh,
-        ),
+    done = _train_chunks(
+        jax.random.key(seed),
+        toys,
+        TwoSample(placed.points, reference_weight, data_weight),
+        jnp.asarray(schedule.sigma / placed.unit, config.dtype),
+        jnp.asarray(schedule.read_off, jnp.int32),
+        jnp.asarray(schedule.explore, jnp.int32),
+        candidates,
+        config.rates,
+        design=config.design_for(schedule),
+        mesh=mesh,
     )
-    origin = np.expand_dims(placed.origin, -3)
+    return as_fit(done, len(numbers), placed.origin, placed.unit, schedule, config)
+
+
+def as_fit(
+    done: ReadOffs,
+    n_toys: int,
+    origin: np.ndarray,
+    unit: float,
+    schedule: Schedule,
+    config: FitConfig,
+) -> Fit:
+    """The first toys of a chunk, in the coordinates that their points came in."""
+    mu, a, evidence, evaluation, finite = jax.tree.map(
+        lambda array: np.asarray(array)[:n_toys], done
+    )
+    origin = np.expand_dims(origin, -3)
     dtype = np.result_type(origin, config.dtype)
     sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
-    models = Ensemble(mu * dtype.type(placed.unit) + origin, a, sigma)
+    models = Ensemble(mu * dtype.type(unit) + origin, a, sigma)
     measured = {name: getattr(evaluation, name) for name in ("excess", "deficit", "score_counts")}
     return Fit(models, evidence, finite=finite, **measured)
 

@@ -216,6 +216,10 @@ def describe(
     statistic: Prepared, observed: Samples, scheme: Scheme, preprocess: Preprocess, seed: int
 ) -> dict[str, Any]:
     """What makes one toy what it is: toys that agree in all of this belong to the same test."""
+    if observed.rows is None:
+        reference = digest(observed.reference, observed.weights)
+    else:
+        reference = f"{observed.rows.survey.digest} {digest(observed.row_weights)}"
     fingerprint = scheme.fingerprint() if hasattr(scheme, "fingerprint") else None
     return {
         "format": FORMAT,
@@ -226,7 +230,8 @@ def describe(
         "statistic": plain(statistic.settings),
         "preprocess": plain(preprocess),
         "expected": observed.expected,
-        "reference": digest(observed.reference, observed.weights),
+        "reference": reference,
+        "reference_rows": observed.n_reference,
         "data": digest(observed.data),
         "groups": None if observed.groups is None else digest(*observed.groups),
     }

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import calibrate
-from sparker.batch import FitConfig
 from sparker.calibrate import Makers, Plan, Ready, Recipe, Table
 from sparker.combine import Combination, minimum
+from sparker.design import FitConfig
 from sparker.ensemble import Ensemble, components
-from sparker.nulls import Samples, Scheme, largest_toy, samples, scheme
+from sparker.nulls import Permutation, Samples, Scheme, largest_toy, samples, scheme
 from sparker.preprocess import Preprocess, Transform, decorrelate
 from sparker.presets import resampled
 from sparker.progress import reporter
@@ -57,7 +57,8 @@ def test(
     """Test whether ``data`` come from the distribution of ``reference``; say where they do not.
 
     Args:
-        reference: anomaly-free rows (N_R, d), several times as many as data rows if possible.
+        reference: anomaly-free rows (N_R, d), several times as many as data rows if possible; or
+            ``sparker.stream(...)``, for more of them than fit into memory.
         data: the rows in question (N_D, d), with the same columns.
         n_calibration: number of anomaly-free experiments; p-values go down to one over this + 1.
         seed: decides the toys and the fits; the same seed gives the same p-value.
@@ -246,7 +247,12 @@ def prepare(
         raise ValueError(f"preprocess must be a function of sparker.preprocess, got {preprocess!r}")
     n_calibration, seed = int(n_calibration), int(seed)
     observed = samples(
-        reference, data, reference_weights=reference_weights, expected=expected, groups=groups
+        reference,
+        data,
+        reference_weights=reference_weights,
+        expected=expected,
+        groups=groups,
+        may_stream=True,
     )
     by = scheme(null)
     if getattr(by, "one_pool", False):  # not every scheme of a user's says
@@ -254,6 +260,8 @@ def prepare(
     chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
     if isinstance(chosen, KernelStatistic):
         check_enough_rows(observed, chosen.config.n_kernels)
+    if observed.rows is not None:
+        check_streams(by, chosen, cluster)
     recipe = Recipe(observed, by, preprocess, chosen, seed)
     plan = recipe.plan()
     # The largest toy meets every limit there is, now rather than hours into the calibration.
@@ -356,6 +364,17 @@ def _plane(
     }
 
 
+def check_streams(by: Scheme, statistic: Statistic, cluster: Any) -> None:
+    """Refuse what needs all rows of the reference at once."""
+    for is_fine, what in (
+        (isinstance(by, Permutation), "another null than 'permutation'"),
+        (isinstance(statistic, KernelStatistic), "another statistic than SparKer's"),
+        (cluster is None, "a cluster; batch jobs that make some toys each do (run_toys)"),
+    ):
+        if not is_fine:
+            raise ValueError(f"a streamed reference does not go with {what}")
+
+
 def check_enough_rows(observed: Samples, n_kernels: int) -> None:
     """Every kernel needs a row to start from."""
     for name, rows in (("reference", observed.reference), ("data", observed.data)):
@@ -377,4 +396,9 @@ def _notes(transform: Transform, observed: Samples) -> tuple[str, ...]:
                     f"column {column} never varies in the reference, but {n} data rows differ "
                     "from it there: an anomaly that this test does not see"
                 )
+    if observed.rows is not None and len(observed.reference) < len(observed.rows):
+        notes.append(
+            f"the reference was streamed; a random {len(observed.reference):,} of its "
+            f"{len(observed.rows):,} rows are kept to be shown"
+        )
     return tuple(notes)

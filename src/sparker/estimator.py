@@ -22,8 +22,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparker import detect
-from sparker.batch import FitConfig
 from sparker.combine import Combination, minimum
+from sparker.design import FitConfig
 from sparker.nulls import Scheme
 from sparker.preprocess import Preprocess, decorrelate
 from sparker.result import TestResult

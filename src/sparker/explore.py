@@ -104,11 +104,16 @@ def shared_candidates(
 ) -> Candidates:  # (N, d), (e,) -> (e, C)
     """Where to look, at each width, in all toys of a pool: it knows nothing of the labels."""
     n_points = len(points)
-    n_crowd = min(n_points, max(CROWD[0], min(CROWD[1], CROWD_PAIRS // n_points)))
+    n_crowd = crowd_size(n_points)
     rows, there = jnp.arange(n_points), jnp.ones(n_points, bool)
     crowd = draw(key, there, n_crowd)
     n_candidates = min(SHARED * design.n_candidates, n_points)
     return _choose(key, features_of(points), rows, there, crowd, sigma, n_candidates, design, block)
+
+
+def crowd_size(n_points: int) -> int:
+    """How many points stand for all of a pool."""
+    return min(n_points, max(CROWD[0], min(CROWD[1], CROWD_PAIRS // n_points)))
 
 
 def draw(key: Array, among: Array, n: int) -> Array:  # (N,) -> (n,)
@@ -153,10 +158,11 @@ def _choose(
     n_rows = features.x.shape[1]
     itself = jnp.zeros(n_rows, points.dtype).at[crowd].set(1)[rows]
     n_wanted = min(n_candidates + 1, len(rows))
+    at_once = block * n_rows // len(crowd)
 
     def at_width(width: tuple[Array, Array]) -> Candidates:
         sigma, number = width
-        around = crowd_around(points, near, itself, sigma, n_rows, design, block)
+        around = crowd_around(points, near, itself, sigma, n_rows, design, at_once)
         turn = jax.random.fold_in(key, number)
         minus_time = -arrival(turn, jnp.arange(len(rows)), among, around)
         minus_time, order = jax.lax.top_k(minus_time, n_wanted)
@@ -174,7 +180,7 @@ def crowd_around(
     sigma: Array,
     n_rows: int,
     design: Design,
-    block: int,
+    at_once: int,
 ) -> Array:  # (S,)
     """How many of all the other rows are under a kernel at each point, by those of the crowd."""
     n_crowd = crowd.x.shape[1]
@@ -183,7 +189,7 @@ def crowd_around(
         table = distance_table(*crowd, part, design.precision)
         return jnp.sum(jnp.exp(table * (-0.5 / sigma**2)), -1)
 
-    blocks = _in_blocks(points, block * n_rows // n_crowd)
+    blocks = _in_blocks(points, at_once)
     around = jax.lax.map(count, blocks).reshape(-1)[: len(points)]
     return jnp.maximum(around - itself, 0) * (n_rows / n_crowd)
 

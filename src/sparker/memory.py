@@ -70,8 +70,46 @@ def toys_per_chunk(
         most=most,
         free=free_memory(n_devices) if free_bytes is None else free_bytes,
         need=f"fits of {n_rows} rows with {n_features} features need",
-        remedy="take fewer rows or a machine with more memory",
+        remedy="take fewer rows, a machine with more memory, or stream the reference",
     )
+
+
+MOST_FOR_BLOCKS = 2**32
+"""Bytes that passes over rows on disk may take on a CPU, unless told otherwise."""
+
+MOST_IN_BLOCK = {"cpu": 2**20}
+MOST_IN_BLOCK_ELSEWHERE = 2**26
+"""Rows of a block, of all toys of a chunk together."""
+
+
+def for_blocks(memory: float | None) -> float:
+    """Bytes that passes over rows on disk may take."""
+    if memory is not None:
+        return memory
+    most = MOST_FOR_BLOCKS if jax.default_backend() == "cpu" else float("inf")
+    return min(free_memory() / 4, most)
+
+
+def toys_by_labels(n_toys: int, n_rows: int, memory: float) -> int:
+    """How many toys to train at once on rows from disk, if two bits a row and toy are kept."""
+    return toys_that_fit(
+        n_toys,
+        0,
+        n_rows / 4,
+        most=most_toys(),
+        free=memory / 2,
+        need=f"the labels of {n_rows} rows need",
+        remedy="give stream more memory",
+    )
+
+
+def block_of_rows(n_rows: int, n_features: int, n_toys: int, n_kernels: int, memory: float) -> int:
+    """Rows of a block in which so many toys are trained, a power of two."""
+    toy = toy_bytes(1024, n_features, n_kernels, 0, 4) / 1024 + 16
+    each = n_toys * toy + points_bytes(1, n_features, 4)
+    most = MOST_IN_BLOCK.get(jax.default_backend(), MOST_IN_BLOCK_ELSEWHERE) // n_toys
+    wanted = max(1024, min(n_rows, most, int(memory / 2 / each)))
+    return 1 << (wanted.bit_length() - 1)
 
 
 def most_toys() -> int:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import arrays, calibrate
-from sparker.batch import FitConfig
 from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum
+from sparker.design import FitConfig
 from sparker.detect import check_enough_rows, interpret
 from sparker.nulls import Resample, Samples, samples
 from sparker.preprocess import Preprocess, decorrelate

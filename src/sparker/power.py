@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import calibrate
-from sparker.batch import FitConfig
 from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum
+from sparker.design import FitConfig
 from sparker.detect import AnyStatistic, Progress
 from sparker.nulls import Arm, Draw, most_rows, own_rows, relabelled
 from sparker.preprocess import Preprocess, Transform, decorrelate

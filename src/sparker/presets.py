@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sparker.batch import FitConfig
 from sparker.combine import minimum_and_product
+from sparker.design import FitConfig
 from sparker.widths import WidthConfig, linear, width_range
 
 

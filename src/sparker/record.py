@@ -98,15 +98,29 @@ def option(name: str) -> Any:
 
 def digest(*arrays: np.ndarray | None) -> str:
     """A content hash: two sets of arrays with the same one are the same to the bit."""
-    whole = hashlib.sha256()
+    whole = Digest()
     for array in arrays:
+        whole.add(array)
+    return str(whole)
+
+
+class Digest:
+    """A content hash in the making, one array after another."""
+
+    def __init__(self) -> None:
+        self._whole = hashlib.sha256()
+
+    def add(self, array: np.ndarray | None) -> None:
+        """Take in one more."""
         if array is None:
-            whole.update(b"none;")
-            continue
+            self._whole.update(b"none;")
+            return
         block = np.ascontiguousarray(array)
-        whole.update(f"{block.dtype.str}{block.shape};".encode())
-        whole.update(block.reshape(-1).view(np.uint8).data)
-    return whole.hexdigest()
+        self._whole.update(f"{block.dtype.str}{block.shape};".encode())
+        self._whole.update(block.reshape(-1).view(np.uint8).data)
+
+    def __str__(self) -> str:
+        return self._whole.hexdigest()
 
 
 def versions() -> dict[str, str]:

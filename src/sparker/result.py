@@ -126,6 +126,11 @@ class TestResult:
         return None if self.reference_components is None else self.reference_components.sum(1)
 
     @property
+    def n_reference(self) -> int:
+        """How many reference rows there were; of a streamed reference, only some are kept."""
+        return int(self.settings.get("reference_rows", len(self.reference_plane)))
+
+    @property
     def reference_counts(self) -> np.ndarray:  # (N_R,)
         """How many data rows each reference row stands for; together, as many as are expected."""
         given = self.reference_weights

@@ -11,9 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sparker.batch import FitConfig, chunk_size, fit_chunks
+from sparker import streamed
+from sparker.batch import chunk_size, fit_chunks
+from sparker.design import FitConfig
 from sparker.ensemble import Ensemble
 from sparker.nulls import Draw
+from sparker.nulls.blocks import Labels, StreamedToys
 from sparker.sample import TwoSample
 from sparker.train import READINGS
 from sparker.widths import Schedule, WidthConfig
@@ -108,13 +111,20 @@ class _PreparedKernels(NamedTuple):
             "explorations": len(self.schedule.explore),
         }
 
-    def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
+    def chunk_size(self, sample: Any, n_toys: int) -> int:
+        if isinstance(sample, Labels):
+            return streamed.chunk_size(sample.toys, n_toys)
         return chunk_size(sample, n_toys, self.schedule, self.config)
 
     def chunks(
         self, seed: int, draw: Draw, numbers: Sequence[int], chunk: int
     ) -> Iterator[tuple[Sequence[int], Outcome]]:
-        for done, fits in fit_chunks(seed, draw, numbers, self.schedule, self.config, chunk=chunk):
+        plan = (numbers, self.schedule, self.config)
+        if isinstance(draw, StreamedToys):
+            chunks = streamed.fit_chunks(seed, draw, *plan, chunk=chunk)
+        else:
+            chunks = fit_chunks(seed, draw, *plan, chunk=chunk)
+        for done, fits in chunks:
             evidence = np.where(fits.finite[:, None, None], fits.evidence, np.nan)
             yield done, Outcome(evidence, fits.excess, fits.deficit, fits.score_counts, fits.models)
 

@@ -162,7 +162,7 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
     """
     import jax
 
-    from sparker.batch import FitConfig
+    from sparker.design import FitConfig
     from sparker.presets import annealed
     from sparker.record import option
     from sparker.widths import WidthConfig
@@ -205,12 +205,18 @@ def read_two(
     key: str | None,
     reference_extra: list[str],
     data_extra: list[str],
+    on_disk: bool = False,
 ) -> "tuple[io.Table, io.Table]":
-    """Both files, with the same features in the same order."""
+    """Both files, with the same features in the same order; the reference not in memory if so."""
     from sparker import io
 
     first = io.read(
-        reference, columns=columns or None, ignore=ignore, extra=reference_extra, key=key
+        reference,
+        columns=columns or None,
+        ignore=ignore,
+        extra=reference_extra,
+        key=key,
+        on_disk=on_disk,
     )
     # By name, so that further columns of the data, or another order of them, do no harm.
     wanted = list(first.columns) or columns or None

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from sparker.io import Table
     from sparker.result import TestResult
+    from sparker.rows import Rows
 
 MOST_OBSERVABLES = 20
 N_ROWS_SHOWN = 10
@@ -57,6 +58,11 @@ N_ROWS_SHOWN = 10
     help="How anomaly-free experiments are made.",
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Read REFERENCE in blocks from disk, for more rows than fit into memory.",
+)
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
 @statistic_option
 @annealed_option
@@ -94,6 +100,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     Example: sparker test reference.csv data.csv --alpha 0.01 --report report.html
     """
     from sparker import detect
+    from sparker.rows import stream
 
     check_kernel_options(options["statistic"], "rows")
     # A simulator is a pool of rows here: only relabelled toys explore.
@@ -118,22 +125,28 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         key=options["key"],
         reference_extra=[*both, *weights],
         data_extra=[*both, *shown],
+        on_disk=options["stream"],
     )
+    all_weights = first.extra[weights[0]] if weights else None
+    tested: Any = first
+    if options["stream"]:
+        tested = stream(first.points)
+        first = _shown(first, tested)
     images = picture_files(options["images"], pictures, data, second)
     observables = [_observables(options["observables"], table) for table in (second, first)]
     settings |= {
         "null": _null(options["null"], options["pool"], first),
-        "reference_weights": first.extra[weights[0]] if weights else None,
+        "reference_weights": all_weights,
         "expected": options["expected"],
         "groups": _groups(options["groups"], first, second),
         "store": options["store"],
     }
     with cluster_at(options["scheduler"]) as cluster:
         if options["toys"]:
-            detect.run_toys(first, second, toys=options["toys"], cluster=cluster, **settings)
+            detect.run_toys(tested, second, toys=options["toys"], cluster=cluster, **settings)
             say_made(options["toys"], options["store"], settings["n_calibration"])
             return
-        result = detect.test(first, second, stop=stop, cluster=cluster, **settings)
+        result = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
     texts = second.extra[options["text"]].tolist() if options["text"] else None
     anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
     with reader_may_leave():
@@ -263,6 +276,13 @@ def write_rows(path: Path, result: "TestResult") -> None:
 def brief(value: float) -> str:
     """A number for a table."""
     return f"{value:.6g}"
+
+
+def _shown(table: "Table", rows: "Rows") -> "Table":
+    """The part of a streamed table that a result keeps and a report shows."""
+    some = rows.survey
+    extra = {name: column[some.rows] for name, column in table.extra.items()}
+    return table._replace(points=some.points, extra=extra)
 
 
 def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | None":

@@ -32,7 +32,7 @@ def check_memory(n_bytes: int, what: str) -> None:
     if n_bytes > free:
         raise FileError(
             f"needs {n_bytes / 2**30:.3g} GiB for {what}, while {free / 2**30:.3g} GiB are free; "
-            "take fewer columns or rows"
+            "take fewer columns or rows, or --stream a reference"
         )
 
 

@@ -4,6 +4,7 @@ import functools
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from sparker.io.errors import FileError, check_memory
 from sparker.io.source import Source
 from sparker.io.stored import Stored, pick, stored_source
+from sparker.mapped import copied
 
 LARGEST_HEADER = 2**17
 """Characters that NumPy may parse as an array's header: some thousand named fields."""
@@ -33,7 +35,7 @@ def open_npy(path: Path, key: str | None) -> Iterator[Source]:
         array = array[:, None]
     if array.ndim not in (1, 2):
         raise FileError(f"has shape {array.shape}; bring it to rows and columns, two dimensions")
-    yield stored_source({"": Stored(array.shape, array.dtype, lambda lo, hi: array[lo:hi])}, [""])
+    yield stored_source({"": Stored(array.shape, array.dtype, partial(copied, array))}, [""])
 
 
 @contextmanager

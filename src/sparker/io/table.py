@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from sparker.io.columns import choose
 from sparker.io.errors import FileError, check_memory, short
 from sparker.io.files import open_table
 from sparker.io.source import Source
+from sparker.mapped import check_disk, forget
 
 
 class Table(NamedTuple):
@@ -32,6 +34,7 @@ def read(
     ignore: Sequence[str] = (),
     extra: Sequence[str] = (),
     key: str | None = None,
+    on_disk: bool = False,
 ) -> Table:
     r"""Read a table: its features as points, and the columns asked for beside them.
 
@@ -48,6 +51,8 @@ def read(
             is NaN among numbers and empty among strings. One named in ``columns``, too, is both.
         key: which dataset or group of an HDF5 file, array of an .npz or tree of a ROOT file, where
             there are several.
+        on_disk: keep the points in a file for temporary ones (``TMPDIR``) and not in memory, to
+            ``sparker.stream`` them; for files that know how many rows they have.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -65,8 +70,12 @@ def read(
         features, extras = choose(source, columns, ignore, extra)
         position = {name: i for i, name in enumerate(features)}
         single = all(name in source.single for name in features)
-        points = np.empty((0, len(features)), np.float32 if single else np.float64)
-        _make_room(points, source.n_rows or 0)
+        dtype = np.dtype(np.float32 if single else np.float64)
+        if on_disk:
+            points = _mapped(source.n_rows, len(features), dtype)
+        else:
+            points = np.empty((0, len(features)), dtype)
+            _make_room(points, source.n_rows or 0)
         kept: dict[str, list[Cells]] = {name: [] for name in extras}
         rows = dict.fromkeys((*features, *extras), 0)  # of each column, so far
         for name, start, cells in source.pieces(tuple(rows), not extras):
@@ -78,14 +87,30 @@ def read(
                 if stop > len(points):
                     _make_room(points, stop + stop // 4)
                 points[start:stop, position[name]] = _finite(source, name, start, cells)
+                forget(points)
         n_rows, most = min(rows.values()), max(rows.values())
         if n_rows < most:
             raise FileError(f"is damaged: its columns end after {n_rows} to {most} rows")
         if not n_rows:
             raise FileError("has no rows; a test needs some")
-        points.resize((n_rows, len(features)), refcheck=False)
+        if not on_disk:
+            points.resize((n_rows, len(features)), refcheck=False)
         typed = {name: source.typed(cells) for name, cells in kept.items()}
     return Table(points, features if source.named else (), typed)
+
+
+def _mapped(n_rows: int | None, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Points in a file that is gone when nobody needs it any more."""
+    if n_rows is None:
+        raise FileError(
+            "does not say how many rows it has, so it cannot be streamed; convert it to .npy, "
+            ".parquet, .h5 or .root"
+        )
+    if not n_rows:
+        raise FileError("has no rows; a test needs some")
+    check_disk(n_rows * n_features * dtype.itemsize, f"{n_rows} rows and {n_features} columns")
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, dtype, "w+", shape=(n_rows, n_features))
 
 
 def _finite(source: Source, name: str, start: int, cells: Cells) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What a scheme makes, and the pieces that all schemes make it of."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from sparker.nulls.given import Samples
 from sparker.preprocess import Transform
 from sparker.sample import AnyArray, TwoSample, pad, stack
 
-Draw = Callable[[Sequence[int]], TwoSample]
+Draw = Callable[[Sequence[int]], Any]
+"""Experiments by number: a ``TwoSample``, or the ``Labels`` of rows that are streamed."""
 
 
 class Arm(NamedTuple):

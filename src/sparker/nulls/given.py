@@ -5,19 +5,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker.sample import as_alike, as_weights, column_names
+from sparker.rows import Rows, streamed
+from sparker.sample import as_alike, as_points, as_weights, check_columns, column_names
 
 
 class Samples(NamedTuple):
     """The two samples as given, checked."""
 
-    reference: np.ndarray  # (N_R, d)
+    reference: np.ndarray  # (N_R, d); some of them where they are streamed
     data: np.ndarray  # (N_D, d)
     weights: np.ndarray | None  # (N_R,) of the reference rows
     expected: float | None  # data rows; None where only the shape is compared
     groups: tuple[np.ndarray, np.ndarray] | None
     """(N_R,), (N_D,): the groups of the rows, numbered from 0 through both."""
     columns: tuple[str, ...] = ()  # names, where the reference has any
+    rows: Rows | None = None  # the whole reference, where it is streamed
+    row_weights: np.ndarray | None = None  # and the weights of all of it
+
+    @property
+    def n_reference(self) -> int:
+        """How many reference rows there are."""
+        return len(self.reference) if self.rows is None else len(self.rows)
 
     @property
     def own_weights(self) -> np.ndarray:  # (N_R,)
@@ -31,18 +39,30 @@ class Samples(NamedTuple):
 
 
 def samples(
-    reference: ArrayLike,
+    reference: ArrayLike | Rows,
     data: ArrayLike,
     *,
     reference_weights: ArrayLike | None = None,
     expected: float | None = None,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
+    may_stream: bool = False,
 ) -> Samples:
     """Check everything a scheme starts from."""
-    reference_points, data_points = as_alike("reference", reference, "data", data)
+    rows = None
+    if may_stream:
+        reference = streamed(reference)
+    if may_stream and isinstance(reference, Rows):
+        if reference.shape[1:] != np.shape(data)[1:]:
+            as_alike("reference", np.zeros((1, reference.shape[1])), "data", data)
+        check_columns("data", column_names(data), "reference", reference.columns)
+        rows = reference
+        reference_points, data_points = rows.survey.points, as_points("data", data)
+    else:
+        reference_points, data_points = as_alike("reference", reference, "data", data)
     weights = None
     if reference_weights is not None:
-        weights = as_weights("reference_weights", reference_weights, len(reference_points))
+        n_weights = len(reference_points) if rows is None else len(rows)
+        weights = as_weights("reference_weights", reference_weights, n_weights)
         if np.all(weights == weights[0]):
             weights = None
     if expected is not None and not 0 < expected < np.inf:
@@ -55,13 +75,11 @@ def samples(
                 "rows that belong together neither count as Poisson nor carry weights of their own"
             )
         numbered = _numbered(groups, len(reference_points), len(data_points))
+    count = None if expected is None else float(expected)
+    some = weights if rows is None or weights is None else weights[rows.survey.rows]
+    names = column_names(reference)
     return Samples(
-        reference_points,
-        data_points,
-        weights,
-        None if expected is None else float(expected),
-        numbered,
-        column_names(reference),
+        reference_points, data_points, some, count, numbered, names, rows, weights if rows else None
     )
 
 

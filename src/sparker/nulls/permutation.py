@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparker.nulls.blocks import relabelled_rows
 from sparker.nulls.experiments import Arm, Draw, Experiments, against, relabelled, toy_rng
 from sparker.nulls.given import Samples
 from sparker.nulls.labels import Labeller
@@ -24,6 +25,8 @@ class Permutation:
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """One pool for the observed sample and all toys."""
+        if observed.rows is not None:
+            return relabelled_rows(observed, seed)
         own, expected = observed.own_weights, observed.expected
         first = against(observed.reference, own, observed.data, expected)
         points = np.asarray(first.points)

@@ -247,7 +247,7 @@ def _remarks(
     texts: dict[int, str],
     wanted: Sequence[int],
 ) -> list[str]:
-    n_data, n_reference = len(result.data_plane), len(result.reference_plane)
+    n_data, n_reference = len(result.data_plane), result.n_reference
     remarks = []
     if len(rows) < n_data:
         remarks.append(

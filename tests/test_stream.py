@@ -1,0 +1,307 @@
+"""References that are read in blocks: the same fits as in memory, and never much memory."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import chisquare, hypergeom
+
+import sparker
+from sparker import FitConfig, TwoSample, WidthConfig, batch, streamed
+from sparker.cli import main
+from sparker.nulls import samples
+from sparker.nulls.blocks import bits_of, relabelled_rows
+from sparker.preprocess import decorrelate
+from sparker.rows import Rows, Spool, needed
+from sparker.rows import streamed as streamed_if_large
+from sparker.widths import schedule, stairs
+
+LITTLE = 2**21
+"""Bytes: several blocks of a thousand rows."""
+
+
+def two(d=2, n=9000, seed=0):
+    rng = np.random.default_rng(seed)
+    reference, data = rng.normal(size=(n, d)), rng.normal(size=(300, d))
+    data[:20] = 2 + 0.1 * rng.normal(size=(20, d))
+    return reference, data
+
+
+def toys_of(reference, data, **options):
+    observed = samples(sparker.stream(reference, memory=LITTLE), data, may_stream=True, **options)
+    arm = relabelled_rows(observed, 3).toys
+    return arm.draw(decorrelate(arm.basis))
+
+
+def in_memory(toys, numbers):
+    """The toys as they would be held in memory."""
+    labels, n_rows = toys(numbers), toys.pool.shape[0]
+    is_data, is_out = (
+        np.zeros((len(numbers), n_rows), bool)
+        if bits is None
+        else np.unpackbits(bits, axis=1, count=n_rows).astype(bool)
+        for bits in (labels.is_data, labels.is_out)
+    )
+    own = np.ones((1, n_rows)) if toys.weights is None else toys.weights.astype(float)
+    reference = np.where(is_data | is_out, 0, own[labels.kind] * labels.factor[:, None])
+    points = toys.pool.read(0, n_rows).astype(float)
+    return TwoSample(points, reference, is_data.astype(float))
+
+
+CASES = {
+    "few features": (2, {}),
+    "many features": (8, {}),
+    "Poisson": (2, {"expected": 300.0}),
+    "weights": (3, {"reference_weights": np.random.default_rng(0).uniform(0.5, 1.5, 9000)}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_streamed_fit_is_that_in_memory(case):
+    d, options = CASES[case]
+    toys = toys_of(*two(d), **options)
+    config = FitConfig(dtype=np.float64, n_candidates=64)
+    plan = stairs(4.0, 0.4, steps=12, n_widths=3)
+    numbers = range(3)
+    assert streamed.Passes(toys, 4, 1.0, config, config.design).size * 2 < toys.pool.shape[0]
+    ((done, fits),) = streamed.fit_chunks(5, toys, numbers, plan, config, chunk=4)
+    held = in_memory(toys, numbers)
+    expected = batch.fit_many(5, held, plan, config, chunk=4)
+    assert list(done) == [0, 1, 2]
+    assert fits.finite.all()
+    np.testing.assert_allclose(fits.evidence, expected.evidence, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(fits.score_counts, expected.score_counts)
+    np.testing.assert_allclose(fits.models.a, expected.models.a, rtol=1e-5, atol=1e-6)
+    middle = expected.models.mu + toys.origin
+    np.testing.assert_allclose(fits.models.mu, middle, rtol=1e-5, atol=1e-5)
+    total = held.reference_weight.sum(1)
+    np.testing.assert_allclose(total, 300 if "expected" in options else held.data_weight.sum(1))
+
+
+def test_a_streamed_fit_follows_an_annealed_width_too():
+    toys = toys_of(*two())
+    config = FitConfig(dtype=np.float64)
+    plan = schedule(4.0, 0.4, steps=20, n_widths=3)
+    ((_, fits),) = streamed.fit_chunks(5, toys, [1, 2], plan, config, chunk=2)
+    expected = batch.fit_many(5, in_memory(toys, [1, 2]), plan, config, toys=[1, 2], chunk=2)
+    np.testing.assert_allclose(fits.evidence, expected.evidence, rtol=1e-6)
+
+
+def test_blocks_need_not_stay_on_the_device(monkeypatch):
+    toys = toys_of(*two())
+    plan = stairs(4.0, 0.4, steps=4, n_widths=2)
+    ((_, kept),) = streamed.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
+    monkeypatch.setattr(streamed.Passes, "keeps", lambda self: False)
+    ((_, read),) = streamed.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
+    np.testing.assert_array_equal(kept.evidence, read.evidence)
+
+
+def test_every_row_is_as_likely_to_be_data(monkeypatch):
+    monkeypatch.setattr("sparker.nulls.blocks.LABELLED", 16)
+    rng = np.random.default_rng(0)
+    counts, out = np.zeros((2, 100))
+    in_first = []
+    for _ in range(2000):
+        is_data, is_out = (np.unpackbits(bits, count=100) for bits in bits_of(rng, 100, 20, 12))
+        assert (is_data.sum(), is_out.sum(), (is_data & is_out).sum()) == (12, 8, 0)
+        counts += is_data
+        out += is_out
+        in_first.append(is_data[:16].sum())
+    # Both are far above one in a million for the right choice of rows.
+    assert chisquare(counts).pvalue > 1e-6
+    assert chisquare(out).pvalue > 1e-6
+    expected = 2000 * hypergeom(100, 16, 12).pmf(np.arange(7))
+    found = np.bincount(np.minimum(in_first, 6), minlength=7)
+    expected[-1] = 2000 - expected[:-1].sum()
+    assert chisquare(found, expected).pvalue > 1e-6
+
+
+def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
+    reference, data = two()
+    np.save(tmp_path / "reference.npy", reference.astype(np.float32))
+    mapped = np.load(tmp_path / "reference.npy", mmap_mode="r")
+    streamed_result = sparker.test(
+        sparker.stream(mapped, memory=LITTLE), data.astype(np.float32), n_calibration=20
+    )
+    assert streamed_result.p_value == 1 / 21
+    assert np.all(np.argsort(-streamed_result.scores)[:10] < 20)
+    whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20)
+    # The same sample, so the same fit to it up to rounding; the toys are other relabellings.
+    np.testing.assert_allclose(streamed_result.evidence, whole.evidence, rtol=0.02, atol=0.5)
+    assert streamed_result.n_reference == whole.n_reference == 9000
+
+
+def test_a_large_reference_keeps_some_rows_to_show(monkeypatch, tmp_path):
+    monkeypatch.setattr("sparker.rows.MOST_SHOWN", 500)
+    reference, data = two()
+    weights = np.linspace(0.5, 1.5, len(reference))
+    result = sparker.test(
+        sparker.stream(reference, memory=LITTLE), data, n_calibration=3, **QUICK,
+        reference_weights=weights,
+    )  # fmt: skip
+    assert result.reference_plane.shape == (500, 2)
+    assert result.reference_weights.shape == (500,)
+    assert result.n_reference == 9000
+    assert result.reference_counts.sum() == pytest.approx(300)
+    assert "a random 500 of its 9,000 rows" in result.summary()
+    result.report(tmp_path / "report.html")
+    assert "9,000" in (tmp_path / "report.html").read_text()
+
+
+QUICK = {
+    "config": FitConfig(n_candidates=16),
+    "widths": WidthConfig(steps=20, n_widths=2),
+}
+
+
+def test_stores_know_streamed_references_apart(tmp_path):
+    reference, data = two()
+    run = {"n_calibration": 3, "store": tmp_path / "toys", **QUICK}
+    first = sparker.test(sparker.stream(reference, memory=LITTLE), data, **run)
+    again = sparker.test(sparker.stream(reference, memory=LITTLE), data, **run)
+    np.testing.assert_array_equal(first.null_evidence, again.null_evidence)
+    other = reference.copy()
+    other[7000, 1] += 1e-3
+    with pytest.raises(ValueError, match="reference"):
+        sparker.test(sparker.stream(other, memory=LITTLE), data, **run)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"null": "resample"}, "another null"),
+        ({"statistic": sparker.baselines.Frechet()}, "another statistic"),
+        ({"groups": (np.arange(9000), 9000 + np.arange(300))}, "groups need all rows"),
+        ({"expected": 300, "reference_weights": np.linspace(1, 2, 9000)}, "not both"),
+    ],
+)
+def test_what_needs_all_rows_is_refused(options, message):
+    reference, data = two()
+    with pytest.raises(ValueError, match=message):
+        sparker.test(sparker.stream(reference), data, n_calibration=3, **options)
+
+
+def test_bad_references_are_refused_with_their_row():
+    reference, data = two()
+    reference[8123, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        sparker.test(sparker.stream(reference), data, n_calibration=3)
+    with pytest.raises(ValueError, match="data has 2 features, reference has 3"):
+        sparker.test(sparker.stream(np.zeros((50, 3))), data, n_calibration=3)
+    with pytest.raises(ValueError, match="takes a streamed reference"):
+        sparker.Monitor.calibrate(sparker.stream(reference), batch_size=10)
+    with pytest.raises(ValueError, match="can be sliced, such as"):
+        sparker.stream([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="rows and features"):
+        sparker.stream(np.zeros(7))
+    with pytest.raises(ValueError, match="bytes"):
+        sparker.stream(np.zeros((7, 1)), memory=3)
+
+
+def test_only_mapped_arrays_that_do_not_fit_are_streamed_unasked(tmp_path, monkeypatch):
+    np.save(tmp_path / "reference.npy", np.zeros((1000, 2)))
+    mapped = np.load(tmp_path / "reference.npy", mmap_mode="r")
+    assert streamed_if_large(mapped) is mapped
+    monkeypatch.setattr("sparker.rows.free_memory", lambda: needed(1000, 2))
+    assert isinstance(streamed_if_large(mapped), Rows)
+    held = np.zeros((1000, 2))
+    assert streamed_if_large(held) is held
+
+
+def test_a_full_disk_is_said_before_anything_is_written(monkeypatch):
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
+    with pytest.raises(OSError, match=f"are free in {tempfile.gettempdir()}; set TMPDIR"):
+        Spool(1000, 2)
+
+
+def test_the_command_streams_any_file_that_knows_its_rows(tmp_path):
+    reference, data = two()
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    names = ["pt", "eta"]
+    pandas.DataFrame(reference, columns=names).to_parquet(tmp_path / "reference.parquet")
+    pandas.DataFrame(data, columns=names).to_csv(tmp_path / "data.csv", index=False)
+    np.save(tmp_path / "reference.npy", reference)
+    np.save(tmp_path / "data.npy", data)
+
+    def run(*arguments):
+        quick = ("--calibrations", "19", "--steps", "20", "--stream", "--alpha", "0.06")
+        return CliRunner().invoke(main, ["test", *map(str, arguments), *quick])
+
+    found = run(
+        tmp_path / "reference.parquet", tmp_path / "data.csv", "--report", tmp_path / "r.html"
+    )
+    assert found.exit_code == 1, found.output
+    assert "p-value 0.05 " in found.output
+    assert "pt" in (tmp_path / "r.html").read_text()
+    assert run(tmp_path / "reference.npy", tmp_path / "data.npy").exit_code == 1
+    refused = run(tmp_path / "data.csv", tmp_path / "data.csv")
+    assert refused.exit_code == 2
+    assert "convert it to .npy" in refused.output
+
+
+LARGE = """
+import resource, sys
+import numpy as np
+import sparker
+
+rows, features, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+rng = np.random.default_rng(0)
+with open(path, "wb") as file:
+    for start in range(0, rows, 100_000):
+        file.write(rng.normal(size=(100_000, features)).astype(np.float32).tobytes())
+data = rng.normal(size=(2000, features)).astype(np.float32)
+quick = sparker.annealed()
+quick["widths"] = sparker.WidthConfig(annealing=quick["widths"].annealing, steps=4, n_widths=2)
+
+
+def most_memory(reference):
+    sparker.test(reference, data, n_calibration=1, **quick)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+before = most_memory(sparker.stream(rng.normal(size=(5000, features)), memory=2**27))
+mapped = np.memmap(path, np.float32, "r", shape=(rows, features))
+print(most_memory(sparker.stream(mapped, memory=2**27)) - before)
+"""
+
+
+@pytest.mark.parametrize(("rows", "features"), [(4_000_000, 4), (1_000_000, 64)])
+def test_memory_stays_far_below_what_the_reference_takes(rows, features, tmp_path):
+    pytest.importorskip("resource")
+    arguments = [sys.executable, "-c", LARGE, str(rows), str(features), str(tmp_path / "rows")]
+    run = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    # The rows that are kept to be shown, and what is made of them, come on top of what is allowed.
+    assert int(run.stdout) < 2**29 < needed(rows, features) / 4
+
+
+DEVICES = """
+import numpy as np
+import jax, sparker
+from tests.test_stream import QUICK, two
+assert len(jax.local_devices()) == int(__import__("sys").argv[1])
+reference, data = two()
+result = sparker.test(sparker.stream(reference, memory=2**21), data, n_calibration=2, **QUICK)
+print(*result.evidence.ravel(), *result.null_evidence.ravel())
+"""
+
+
+def test_several_devices_share_the_rows():
+    """Each takes a part of every block: the numbers are those of one device."""
+
+    def found(n_devices):
+        flags = f"--xla_force_host_platform_device_count={n_devices}"
+        run = subprocess.run(
+            [sys.executable, "-c", DEVICES, str(n_devices)],
+            env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+            capture_output=True, text=True, check=True, timeout=300,
+        )  # fmt: skip
+        return np.array(run.stdout.split(), float)
+
+    np.testing.assert_allclose(found(3), found(1), rtol=1e-3, atol=1e-2)
