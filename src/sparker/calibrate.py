@@ -38,7 +38,12 @@ class Plan(NamedTuple):
 def ready(arm: Arm, preprocess: Preprocess, statistic: Statistic) -> Ready:
     """Fix the preprocessing and the statistic's settings, on rows without labels."""
     transform = preprocess(arm.basis)
-    return Ready(transform, statistic.prepare(transform(arm.basis)), arm.draw(transform))
+    fitted = transform(arm.basis)
+
+    def once(rows: np.ndarray) -> np.ndarray:
+        return fitted if rows is arm.basis else transform(rows)
+
+    return Ready(transform, statistic.prepare(fitted), arm.draw(once))
 
 
 def plan(experiments: Experiments, preprocess: Preprocess, statistic: Statistic) -> Plan:

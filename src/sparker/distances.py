@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from sparker.sample import AnyArray
@@ -76,9 +77,24 @@ def distance_table(
     return jnp.maximum(norms - 2 * product + jnp.sum(centres**2, -1)[:, None], 0)
 
 
-def squared_differences(features: Array, mu: AnyArray) -> list[Array]:
-    """|x - mu_i|^2 by differences for any number of features: slow and without cancellation."""
-    return [jnp.sum((features - mu_i[:, None]) ** 2, 0) for mu_i in rows(mu)]
+BLOCK_VALUES = 2**18
+"""Differences that are squared at a time: they stay in the caches."""
+
+
+def squared_differences(
+    points: np.ndarray, mu: np.ndarray, unit: float
+) -> np.ndarray:  # (N, d), (M, d) -> (M, N)
+    """|x - mu_i|^2 in a unit of length, by differences for any number of features.
+
+    Slower than products and without cancellation; by NumPy, for rows that are looked at once.
+    """
+    squared = np.empty((len(mu), len(points)), np.result_type(points, mu))
+    size = max(1, BLOCK_VALUES // points.shape[1])
+    for start in range(0, len(points), size):
+        for i, mu_i in enumerate(mu):
+            away = (points[start : start + size] - mu_i) / squared.dtype.type(unit)
+            squared[i, start : start + size] = np.einsum("ij,ij->i", away, away)
+    return squared
 
 
 def pull_back(

@@ -100,22 +100,22 @@ def components(
     x = as_points("points", points)
     if x.shape[1] != model.mu.shape[1]:
         raise ValueError(f"points have {x.shape[1]} features, the model has {model.mu.shape[1]}")
-    # Relative to a kernel and in units of its width, so that neither an offset of the features nor
-    # their scale costs digits. Double precision where the points and the model have it.
     mu = np.asarray(model.mu)
     dtype = np.float64 if x.dtype == mu.dtype == np.float64 else np.float32
+    # In units of the width, a power of two, so that the scale of the features costs no digits.
     unit = power_of_two_near(float(model.sigma))
-    near = ((array - mu[0]) / unit for array in (mu, x))
+    squared = squared_differences(x, mu, unit).astype(dtype)
     with jax.enable_x64(dtype == np.float64):
-        new_mu, new_x = (jnp.asarray(array, dtype) for array in near)
-        a, sigma = (jnp.asarray(array, dtype) for array in (model.a, model.sigma / unit))
-        return np.asarray(_components(Ensemble(new_mu, a, sigma), new_x, competition))
+        r2, a, sigma = (
+            jnp.asarray(array, dtype) for array in (squared, model.a, model.sigma / unit)
+        )
+        return np.asarray(_components(r2, a, sigma, competition))
 
 
 @functools.partial(jax.jit, static_argnames="competition")
-def _components(model: Ensemble, points: Array, competition: Competition) -> Array:
-    k = gaussian(squared_differences(points.T, model.mu), model.sigma)
-    return jnp.stack(parts(model.a, k, competition.share(k)), -1)
+def _components(squared: Array, a: Array, sigma: Array, competition: Competition) -> Array:
+    k = gaussian(list(squared), sigma)
+    return jnp.stack(parts(a, k, competition.share(k)), -1)
 
 
 def log_ratio(

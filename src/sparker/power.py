@@ -16,8 +16,8 @@ from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum
 from sparker.design import FitConfig
 from sparker.detect import AnyStatistic, Progress
-from sparker.nulls import Arm, Draw, most_rows, own_rows, relabelled
-from sparker.preprocess import Preprocess, Transform, decorrelate
+from sparker.nulls import Arm, Draw, Fitted, most_rows, own_rows, relabelled
+from sparker.preprocess import Preprocess, decorrelate
 from sparker.progress import reporter
 from sparker.pvalues import CONFIDENCE, Significance, clopper_pearson, rank, significance
 from sparker.record import plain, versions
@@ -198,7 +198,7 @@ class _Injection(NamedTuple):
             basis = np.asarray(basis(rng, self.n_reference + self.n_data))
         return Arm(basis, self.draw)
 
-    def draw(self, transform: Transform) -> Draw:
+    def draw(self, transform: Fitted) -> Draw:
         expected = self.n_data * (1 + self.fraction.max()) if self.poisson else None
         most = self.n_reference + most_rows(self.n_data, expected)
         if callable(self.background) or callable(self.anomaly):
@@ -235,7 +235,7 @@ class _Injection(NamedTuple):
         data[n_pool_background + _few_of(rng, n_anomaly_pool, n_anomalies)] = 1
         return reference, data
 
-    def _own(self, number: int, transform: Transform) -> TwoSample:
+    def _own(self, number: int, transform: Fitted) -> TwoSample:
         rng = np.random.default_rng([self.seed, number])
         n_background, n_anomalies = self._counts(rng, number)
         background = _rows(self.background, rng, self.n_reference + n_background)

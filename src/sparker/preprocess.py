@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 
 class Transform(NamedTuple):
@@ -58,9 +59,12 @@ class Transform(NamedTuple):
             raise ValueError(
                 f"rows have {points.shape[1]} features, the test was made with {len(self.centre)}"
             )
-        shifted = points[:, self.kept] - self.centre[self.kept].astype(points.dtype)
+        fitted = _columns(points, self.kept) - self.centre[self.kept].astype(points.dtype)
         matrix = self.matrix.astype(points.dtype)
-        return shifted * matrix if matrix.ndim == 1 else shifted @ matrix
+        if matrix.ndim == 2:
+            return fitted @ matrix
+        fitted *= matrix  # in place: rows may be millions
+        return fitted
 
     def inverse(self, fitted: np.ndarray) -> np.ndarray:  # (..., r) -> (..., d)
         """Fitted coordinates, of a kernel for instance, back in the user's units."""
@@ -88,9 +92,12 @@ def standardise(points: np.ndarray) -> Transform:
     ([[-1.0, 0.0]], [1])
     """
     kept, centre = _varying(points)
-    scale = points[:, kept].std(0, dtype=np.float64)
+    scale = _spread(points, kept, centre)
     return Transform(kept, centre, 1 / scale, scale)
 
+
+BLOCK_VALUES = 2**20
+"""Values that are worked on at a time: in double precision, they then stay in the caches."""
 
 MOST_DIRECTIONS = 10
 """Up to so many directions kernels can fill."""
@@ -120,6 +127,8 @@ def decorrelate(points: np.ndarray) -> Transform:
         return plain
     standardised = plain(points)
     covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
+    if np.trace(covariance) ** 2 >= MOST_DIRECTIONS * np.sum(covariance**2):
+        return plain  # too many count as it is, whichever they are
     variance, axes = np.linalg.eigh(covariance)
     variance = np.maximum(variance, FLATTEST)
     power = _flattening(variance)
@@ -163,8 +172,8 @@ def whiten(points: np.ndarray) -> Transform:
     out.
     """
     kept, centre = _varying(points)
-    scale = points[:, kept].std(0, dtype=np.float64)  # units must not decide what counts as flat
-    standardised = (points[:, kept] - centre[kept]) / scale
+    scale = _spread(points, kept, centre)  # units must not decide what counts as flat
+    standardised = (_columns(points, kept) - centre[kept]) / scale
     variance, directions = np.linalg.eigh(standardised.T @ standardised / len(points))
     # What rounding alone leaves of a direction without variance.
     floor = len(kept) * np.finfo(points.dtype).eps * variance[-1]
@@ -181,11 +190,28 @@ def principal_directions(
     centred = points - np.average(points, axis=0, weights=weights).astype(points.dtype)
     if weights is not None:
         centred *= np.sqrt(weights / weights.max())[:, None]
-    found = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :n]
+    last = len(centred.T) - 1
+    some = (max(0, last - n + 1), last)
+    found = eigh(centred.T @ centred, subset_by_index=some)[1][:, ::-1]
     # Of the two signs an eigenvector may have, the one whose largest entry is positive.
     largest = np.argmax(np.abs(found), axis=0)
     found = found * np.sign(found[largest, np.arange(found.shape[1])])
     return np.pad(found, [(0, 0), (0, n - found.shape[1])])
+
+
+def _columns(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """These columns; without a copy where they are all there are."""
+    return points if len(kept) == points.shape[1] else points[:, kept]
+
+
+def _spread(points: np.ndarray, kept: np.ndarray, centre: np.ndarray) -> np.ndarray:  # (k,)
+    """The standard deviations of columns, in double precision and block by block."""
+    total = np.zeros(len(kept))
+    size = max(1, BLOCK_VALUES // points.shape[1])
+    for start in range(0, len(points), size):
+        away = _columns(points[start : start + size], kept) - centre[kept]
+        total += np.einsum("ij,ij->j", away, away)
+    return np.sqrt(total / len(points))
 
 
 def _varying(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (k,), (d,)

@@ -375,9 +375,27 @@ def _draw_lonely(
 
 def _first(values: Array, block: Block, around: Array, n: int) -> Drawn:  # (g, n_block)
     """The best of a block."""
-    value, order = jax.lax.top_k(values, min(n, values.shape[1]))
+    value, order = _top(values, min(n, values.shape[1]))
     of_group = jnp.take_along_axis(around, order, 1)
     return Drawn(value, block.rows[order], block.points[order], of_group)
+
+
+FEW = 16
+
+
+def _top(values: Array, n: int) -> tuple[Array, Array]:  # (g, N) -> (g, n), (g, n)
+    """``top_k``, which sorts all values on some devices, where a few maxima would do."""
+    if n > FEW:
+        found = jax.lax.top_k(values, n)
+        return found[0], found[1]
+    least = -jnp.inf if jnp.issubdtype(values.dtype, jnp.floating) else np.iinfo(np.int32).min
+    groups = jnp.arange(len(values))
+    value, order = [], []
+    for _ in range(n):
+        order += [jnp.argmax(values, 1)]
+        value += [values[groups, order[-1]]]
+        values = values.at[groups, order[-1]].set(least)
+    return jnp.stack(value, 1), jnp.stack(order, 1)
 
 
 @functools.partial(compiled, static_argnames=("function", "design", "mesh"))

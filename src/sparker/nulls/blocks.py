@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparker.nulls.experiments import Arm, Draw, Experiments, toy_rng
+from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, toy_rng
 from sparker.nulls.given import Samples
 from sparker.nulls.labels import Labeller
-from sparker.preprocess import Transform
 from sparker.rows import Rows, Spool, n_kept
 
 LABELLED = 2**16
@@ -142,7 +141,7 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
         weights = np.stack([measure, measure / stays]).astype(np.float32)
     basis = some_of_both(reference, data)
 
-    def draw(transform: Transform) -> Draw:
+    def draw(transform: Fitted) -> Draw:
         fitted = transform(basis)
         origin = fitted.mean(0, np.float64, keepdims=True).astype(fitted.dtype)
         pool = Spool(n_rows, fitted.shape[1])

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sparker.nulls.given import Samples
-from sparker.preprocess import Transform
 from sparker.sample import AnyArray, TwoSample, pad, stack
+
+Fitted = Callable[[np.ndarray], np.ndarray]
+"""Rows as they are fitted: a ``Transform``, or one that remembers what it has done."""
 
 Draw = Callable[[Sequence[int]], Any]
 """Experiments by number: a ``TwoSample``, or the ``Labels`` of rows that are streamed."""
@@ -17,7 +19,7 @@ class Arm(NamedTuple):
     """Experiments that share whatever is not refitted in each of them."""
 
     basis: np.ndarray  # the rows that may decide on it
-    draw: Callable[[Transform], Draw]  # the experiments, given the preprocessing
+    draw: Callable[[Fitted], Draw]  # the experiments, given the preprocessing
 
 
 class Experiments(NamedTuple):

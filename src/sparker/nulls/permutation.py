@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparker.nulls.blocks import relabelled_rows
-from sparker.nulls.experiments import Arm, Draw, Experiments, against, relabelled, toy_rng
+from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, against, relabelled, toy_rng
 from sparker.nulls.given import Samples
 from sparker.nulls.labels import Labeller
-from sparker.preprocess import Transform
 from sparker.sample import TwoSample
 
 
@@ -38,7 +37,7 @@ class Permutation:
             units = np.concatenate(observed.groups)
         labeller = Labeller(measure, units, observed.n_units, expected)
 
-        def draw(transform: Transform) -> Draw:
+        def draw(transform: Fitted) -> Draw:
             fitted = transform(points)
 
             def batch(numbers: Sequence[int]) -> TwoSample:

@@ -9,6 +9,7 @@ from sparker.nulls.experiments import (
     Arm,
     Draw,
     Experiments,
+    Fitted,
     against,
     most_rows,
     own_rows,
@@ -17,7 +18,6 @@ from sparker.nulls.experiments import (
 )
 from sparker.nulls.given import Samples
 from sparker.nulls.labels import Labeller
-from sparker.preprocess import Transform
 from sparker.sample import TwoSample, pad, stack
 
 
@@ -56,7 +56,7 @@ class Resample:
         if self.n_reference is not None and observed.groups is None:
             most = self.n_reference + most_rows(n_units, observed.expected)
 
-        def draw(transform: Transform) -> Draw:
+        def draw(transform: Fitted) -> Draw:
             fitted = transform(pool)
 
             def batch(numbers: Sequence[int]) -> TwoSample:
@@ -79,7 +79,7 @@ class Resample:
         if observed.expected is not None:  # one compiled program for data sets of any size
             n_rows = max(n_rows, len(pool) - n_units + most_rows(n_units, observed.expected))
 
-        def draw(transform: Transform) -> Draw:
+        def draw(transform: Fitted) -> Draw:
             one = stack([pad(sample._replace(points=transform(points)), n_rows)])
             return lambda numbers: one
 

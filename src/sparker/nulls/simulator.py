@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker.nulls.experiments import Arm, Draw, Experiments, against, most_rows, toy_rng
+from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, against, most_rows, toy_rng
 from sparker.nulls.given import Samples
-from sparker.preprocess import Transform
 from sparker.sample import TwoSample, as_alike, as_points, check_columns, column_names, pad, stack
 
 Rows = Callable[[np.random.Generator, int], np.ndarray]
@@ -51,7 +50,7 @@ class Simulator:
         _check_repeatable(simulate, seed, len(data))
         n_rows = len(reference) + most_rows(len(data), expected)
 
-        def draw(transform: Transform) -> Draw:
+        def draw(transform: Fitted) -> Draw:
             fitted = transform(reference)
 
             def one(number: int) -> TwoSample:
