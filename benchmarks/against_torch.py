@@ -62,10 +62,10 @@ def main():
         x = torch.tensor(np.asarray(samples.points))
         is_data = torch.tensor(np.asarray(samples.data_weight[0], bool))
         few = widths.sigma[:20]
-        first = seconds(fit_many, 0, samples, widths, chunk=n_toys)
+        first = seconds(fit_many, 0, samples, widths)
         times = {"sparker": [], "torch, differences": [], "torch, products": []}
         for _ in range(ROUNDS):
-            ours = seconds(fit_many, 1, samples, widths, chunk=n_toys)
+            ours = seconds(fit_many, 1, samples, widths)
             times["sparker"].append(ours / steps / n_toys)
             for form in (differences, products):
                 loop = seconds(torch_loop, form, x[~is_data], x[is_data], few)

@@ -22,7 +22,7 @@ START = {
     "cpu": {"rows": 5_000, "features": 8, "kernels": 5, "toys": 16, "widths": 5},
     "gpu": {"rows": 20_000, "features": 16, "kernels": 5, "toys": 128, "widths": 5},
 }
-DOUBLINGS = {"cpu": 3, "gpu": 6}
+DOUBLINGS = {"cpu": 3, "gpu": 5}
 MOST = {"kernels": 40, "widths": 40}
 STEPS_A_WIDTH = 20
 ROUNDS = 2

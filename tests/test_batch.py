@@ -118,6 +118,13 @@ def test_nothing_compiles_again_for_other_seeds_values_rates_or_a_short_last_chu
     assert batch._train_chunks._cache_size() == before + 1  # so the count above can fail
 
 
+@pytest.fixture
+def one_core(monkeypatch):
+    """A chunk at a time."""
+    monkeypatch.setattr("sparker.memory._n_cores", lambda: 1)
+
+
+@pytest.mark.usefixtures("one_core")
 def test_chunks_are_given_out_as_they_are_done_and_drawn_only_then():
     samples = make_pool(2)
     widths = widths_of(samples)
@@ -130,12 +137,30 @@ def test_chunks_are_given_out_as_they_are_done_and_drawn_only_then():
     chunks = sparker.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK)
     numbers, first = next(chunks)
     assert list(numbers) == [0, 1, 2, 3]
-    assert asked == [[0, 1, 2, 3]]
+    assert asked == [[0], [0, 1, 2, 3]]  # one to see what they are like
     rest = list(chunks)
     assert [len(n) for n, _ in rest] == [4, 2]
     whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
     assert_same_bits(first, only(whole, [0, 1, 2, 3]))
     assert_same_bits(rest[-1][1], only(whole, [8, 9]))
+
+
+@pytest.mark.parametrize("form", [lambda s: s, per_toy], ids=["pool", "per toy"])
+def test_cores_work_side_by_side_and_change_no_bit(form, monkeypatch):
+    pooled = make_pool(2)
+    samples, widths = form(pooled), widths_of(pooled)
+
+    def fits(n_cores):
+        monkeypatch.setattr("sparker.memory._n_cores", lambda: n_cores)
+        chunks = sparker.fit_chunks(3, samples.toys, range(N_TOYS), widths, chunk=CHUNK)
+        sizes, parts = zip(*((len(numbers), part) for numbers, part in chunks), strict=True)
+        return sizes, jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
+
+    sizes, alone = fits(1)
+    assert sizes == (4, 4, 2)
+    sizes, together = fits(2)
+    assert sizes == (8, 2)
+    assert_same_bits(together, alone)
 
 
 def test_reading_off_every_step_leaves_the_fit_alone():
@@ -149,6 +174,7 @@ def test_reading_off_every_step_leaves_the_fit_alone():
     )
 
 
+@pytest.mark.usefixtures("one_core")
 def test_points_of_their_own_may_share_a_buffer():
     samples = per_toy(make_pool(2))
     samples = samples._replace(points=samples.points + np.arange(N_TOYS)[:, None, None])
@@ -237,6 +263,7 @@ def growing(samples: sparker.TwoSample, toys: list[int]) -> sparker.TwoSample:
     ],
     ids=["too few", "too many", "single", "growing"],
 )
+@pytest.mark.usefixtures("one_core")
 def test_what_is_drawn_is_checked(draw, message):
     samples = make_pool(2)
     chunks = sparker.fit_chunks(

@@ -12,7 +12,7 @@ import sparker
 from sparker import fused
 from sparker.design import Design
 from sparker.distances import MAX_DIRECT_FEATURES, features_of
-from sparker.gradient import gradient
+from sparker.gradient import gradient, in_blocks
 from sparker.losses import statistic
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -252,3 +252,18 @@ def test_rows_are_shared_out_with_little_padding():
         rows = fused.rows_of(n)
         assert n <= rows.total < n + rows.programs * fused.LANES
         assert rows.each <= fused.MOST_ROWS
+
+
+@pytest.mark.parametrize("d", [1, 2, MAX_DIRECT_FEATURES])
+@pytest.mark.parametrize("n_rows", [513, 1500])
+def test_blocks_of_rows_add_up_to_the_gradient_of_all(d, n_rows):
+    rng = np.random.default_rng(d)
+    weights = rng.uniform(0, 1, (2, n_rows))
+    sample = sparker.TwoSample(rng.normal(size=(n_rows, d)), *weights)
+    model = sparker.Ensemble(rng.normal(size=(5, d)), rng.normal(size=5), np.float64(0.7))
+    design = sparker.FitConfig().design
+    features = features_of(sample.points)
+    whole = gradient_jit(model, sample, features, design=design)
+    by_block = jax.jit(lambda model: in_blocks(sample, features, design)(model))(model)
+    for one, other in zip(by_block, whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)

@@ -84,9 +84,12 @@ def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size):
     assert memory.toys_per_chunk(n_toys, **small, **GIVEN, own_points=False) == size
 
 
-@pytest.mark.parametrize(("n_rows", "size"), [(1_000, 64), (22_000, 8), (110_000, 2)])
-def test_long_toys_are_trained_few_at_a_time(n_rows, size):
-    shape = {"n_features": 2, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
+@pytest.mark.parametrize(
+    ("n_rows", "n_features", "size"),
+    [(1_000, 8, 64), (22_000, 8, 8), (110_000, 8, 2), (22_000, 2, 32), (110_000, 2, 8)],
+)
+def test_long_toys_are_trained_few_at_a_time(n_rows, n_features, size):
+    shape = {"n_features": n_features, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
     assert memory.toys_per_chunk(300, n_rows=n_rows, **shape, **GIVEN, own_points=False) == size
 
 

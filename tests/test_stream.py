@@ -130,6 +130,7 @@ def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
     assert streamed_result.p_value == 1 / 21
     assert np.all(np.argsort(-streamed_result.scores)[:10] < 20)
     whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20)
+    np.testing.assert_allclose(streamed_result.widths, whole.widths)
     # The same sample, so the same fit to it up to rounding; the toys are other relabellings.
     np.testing.assert_allclose(streamed_result.evidence, whole.evidence, rtol=0.02, atol=0.5)
     assert streamed_result.n_reference == whole.n_reference == 9000
@@ -144,6 +145,9 @@ def test_a_large_reference_keeps_some_rows_to_show(monkeypatch, tmp_path):
         reference_weights=weights,
     )  # fmt: skip
     assert result.reference_plane.shape == (500, 2)
+    # Widths are those of all rows, not of the few that are kept.
+    whole = sparker.test(reference, data, n_calibration=1, **QUICK, reference_weights=weights)
+    np.testing.assert_allclose(result.widths, whole.widths, rtol=0.2)
     assert result.reference_weights.shape == (500,)
     assert result.n_reference == 9000
     assert result.reference_counts.sum() == pytest.approx(300)

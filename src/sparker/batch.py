@@ -6,6 +6,7 @@ several local devices each takes chunks of its own: the same toys come out, up t
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +20,7 @@ from sparker.design import Design, FitConfig, Rates
 from sparker.distances import power_of_two_near
 from sparker.ensemble import Ensemble
 from sparker.explore import SHARED, Candidates, own_candidates, shared_candidates
-from sparker.memory import scan_block, toys_per_chunk
+from sparker.memory import n_lanes, scan_block, toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
 from sparker.train import ReadOffs, train
 from sparker.widths import Schedule, check_schedule
@@ -154,10 +155,13 @@ def _fit_chunks(
 ) -> Iterator[tuple[Sequence[int], Fit]]:
     if not len(toys):
         return
+    one = draw(toys[:1])
     if chunk is None:
-        chunk = chunk_size(draw(toys[:1]), len(toys), schedule, config)
+        chunk = chunk_size(one, len(toys), schedule, config)
     mesh = _mesh(-(-len(toys) // chunk))
-    at_once = chunk * mesh.size
+    # Devices, or the cores of the one there is, work side by side.
+    n_chunks = mesh.size if mesh.size > 1 else n_lanes(one.points.shape[-1])
+    at_once = chunk * min(n_chunks, -(-len(toys) // chunk))
     pool = placed = shape = None
     candidates = NOWHERE
     for start in range(0, len(toys), at_once):
@@ -171,7 +175,7 @@ def _fit_chunks(
                 pool, placed = batch.points, _place(batch, at_once, schedule, config, mesh)
                 candidates = _shared_candidates(seed, placed, schedule, config)
             done = _fit_chunk(
-                seed, numbers, batch, placed, candidates, at_once, mesh, schedule, config
+                seed, numbers, batch, placed, candidates, chunk, at_once, mesh, schedule, config
             )
         yield numbers, done
 
@@ -249,6 +253,7 @@ def _fit_chunk(
     batch: TwoSample,
     placed: _Placed,
     candidates: Candidates,
+    chunk: int,
     at_once: int,
     mesh: Mesh,
     schedule: Schedule,
@@ -263,18 +268,28 @@ def _fit_chunk(
             (batch.data_weight, config.dtype),
         )
     )
-    done = _train_chunks(
-        jax.random.key(seed),
-        toys,
-        TwoSample(placed.points, reference_weight, data_weight),
+    others = (
         jnp.asarray(schedule.sigma / placed.unit, config.dtype),
         jnp.asarray(schedule.read_off, jnp.int32),
         jnp.asarray(schedule.explore, jnp.int32),
         candidates,
         config.rates,
-        design=config.design_for(schedule),
-        mesh=mesh,
     )
+
+    def trained(part: slice) -> ReadOffs:
+        with jax.enable_x64(True):  # every thread has a switch of its own
+            points = placed.points[part] if placed.points.ndim == 3 else placed.points
+            samples = TwoSample(points, reference_weight[part], data_weight[part])
+            key, design = jax.random.key(seed), config.design_for(schedule)
+            done = _train_chunks(key, toys[part], samples, *others, design=design, mesh=mesh)
+            return jax.block_until_ready(done)  # type: ignore[no-untyped-call]
+
+    if mesh.size > 1 or at_once == chunk:
+        done = trained(slice(None))
+    else:
+        parts = [slice(start, start + chunk) for start in range(0, len(numbers), chunk)]
+        with ThreadPoolExecutor(len(parts)) as cores:
+            done = jax.tree.map(lambda *arrays: np.concatenate(arrays), *cores.map(trained, parts))
     return as_fit(done, len(numbers), placed.origin, placed.unit, schedule, config)
 
 
@@ -375,7 +390,7 @@ def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitCo
     n_rows, n_features = sample.points.shape[-2:]
     return toys_per_chunk(
         n_toys,
-        n_devices=len(jax.local_devices()),
+        n_devices=n_lanes(n_features),
         n_rows=n_rows,
         n_features=n_features,
         n_kernels=config.n_kernels,

@@ -13,7 +13,7 @@ from sparker.memory import FEWEST_TOYS
 from sparker.nulls import Arm, Draw, Experiments, Samples, Scheme
 from sparker.preprocess import Preprocess, Transform
 from sparker.record import digest, plain, versions
-from sparker.statistic import Outcome, Prepared, Statistic
+from sparker.statistic import KernelStatistic, Outcome, Prepared, Statistic
 from sparker.store import Store, begun
 
 FORMAT = 1
@@ -43,7 +43,11 @@ def ready(arm: Arm, preprocess: Preprocess, statistic: Statistic) -> Ready:
     def once(rows: np.ndarray) -> np.ndarray:
         return fitted if rows is arm.basis else transform(rows)
 
-    return Ready(transform, statistic.prepare(fitted), arm.draw(once))
+    if isinstance(statistic, KernelStatistic):
+        prepared: Prepared = statistic.prepare(fitted, arm.n_rows)
+    else:
+        prepared = statistic.prepare(fitted)
+    return Ready(transform, prepared, arm.draw(once))
 
 
 def plan(experiments: Experiments, preprocess: Preprocess, statistic: Statistic) -> Plan:

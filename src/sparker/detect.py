@@ -352,11 +352,18 @@ def clearest(evidence: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m, 
     return width, int(np.argmax(np.where(p[width] == p[width].min(), distance, -np.inf)))
 
 
+MOST_FOR_PLANE = 20_000
+"""Rows that decide in which plane all are drawn."""
+
+
 def _plane(
     transform: Transform, data: np.ndarray, reference: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, np.ndarray]:
     """The rows in the plane in which the reference varies most, to draw them in."""
-    directions = transform.principal(reference, 2, weights)
+    some = np.arange(len(reference))
+    if len(some) > MOST_FOR_PLANE:
+        some = np.random.default_rng(0).choice(len(some), MOST_FOR_PLANE, replace=False)
+    directions = transform.principal(reference[some], 2, None if weights is None else weights[some])
     return {
         "data_plane": data @ directions,
         "reference_plane": reference @ directions,

@@ -6,11 +6,12 @@ makes NaN of the points that no kernel sees.
 
 from collections.abc import Callable, Sequence
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from sparker.design import Design
-from sparker.distances import Features, pull_back, squared_distances, sum_of
+from sparker.distances import Features, pull_back, rows, squared_distances, sum_of
 from sparker.ensemble import Ensemble, gaussian, parts
 from sparker.sample import AnyArray, TwoSample
 
@@ -46,3 +47,38 @@ def gradient(
     d_a, pull = terms(model.a, squared, model.sigma, sample, design)
     d_mu = pull_back(pull, features.x, model.mu, design.precision) / model.sigma**2
     return d_mu, jnp.stack([jnp.sum(each) for each in d_a])
+
+
+ROWS_AT_ONCE = 512
+"""Of a block of ``in_blocks``."""
+
+
+def in_blocks(sample: TwoSample, features: Features, design: Design) -> Gradient:
+    """The same as a function of the model, for few features on a CPU: some rows at a time.
+
+    What lies between the points and the sums then stays in the caches, which is twice as fast.
+    """
+    n_rows = features.x.shape[1]
+    n_blocks = -(-n_rows // ROWS_AT_ONCE)
+
+    def blocks(row: AnyArray) -> Array:
+        return jnp.pad(row, (0, n_blocks * ROWS_AT_ONCE - n_rows)).reshape(n_blocks, -1)
+
+    # Feature by feature: a piece of a single row is read as fast as the row itself.
+    columns = [blocks(x_j) for x_j in rows(features.x)]
+    weights = [blocks(weight) for weight in sample[1:]]
+
+    def of(model: Ensemble) -> tuple[Array, Array]:
+        def add(
+            total: tuple[Array, Array], block: tuple[list[Array], list[Array]]
+        ) -> tuple[tuple[Array, Array], None]:
+            columns, (reference, data) = block
+            x = jnp.stack(columns)
+            some = TwoSample(x.T, reference, data)
+            part = gradient(model, some, Features(x, jnp.zeros_like(data)), design)
+            return (total[0] + part[0], total[1] + part[1]), None
+
+        nothing = jnp.zeros_like(model.mu), jnp.zeros_like(model.a)
+        return jax.lax.scan(add, nothing, (columns, weights))[0]
+
+    return of

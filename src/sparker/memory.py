@@ -4,6 +4,7 @@ The size is a power of two under a cap that memory rarely reaches, so that two r
 choose the same one: toys agree to the last bit within a chunk size and to rounding across sizes.
 """
 
+import os
 from pathlib import Path, PurePosixPath
 
 import jax
@@ -17,7 +18,9 @@ MOST_TOYS_ELSEWHERE = 256
 """Past these sizes a chunk gains no speed: the processor, or the accelerator, is full already."""
 
 MOST_ROWS = {"cpu": 200_000}
-"""Rows of all toys of a chunk together: with more of them arrays do not stay in the caches."""
+MOST_ROWS_IN_LANES = 2**20
+"""Rows of all toys of a chunk together: with more of them arrays do not stay in the caches. Where
+steps take few rows at a time, what counts is that toys share the kernel values of a look."""
 
 FEWEST_TOYS = 2
 """A chunk of one is no cheaper than a chunk of two, and on CPUs slower: XLA's sums over a single
@@ -32,6 +35,23 @@ SCAN_ARRAYS = 6
 
 USABLE = 0.6
 """Share of the free memory that a chunk may plan with; the rest is for the allocator's slack."""
+
+
+def in_lanes(n_features: int) -> bool:
+    """Whether a chunk keeps one core busy, and not all of them: few features on a CPU."""
+    return jax.default_backend() == "cpu" and n_features <= MAX_DIRECT_FEATURES
+
+
+def n_lanes(n_features: int) -> int:
+    """How many chunks run side by side: one a device, or one a core where they run in lanes."""
+    n_devices = len(jax.local_devices())
+    return _n_cores() if n_devices == 1 and in_lanes(n_features) else n_devices
+
+
+def _n_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def toys_per_chunk(
@@ -62,7 +82,8 @@ def toys_per_chunk(
         fixed += SCAN_ARRAYS * max(n_rows, _scan_values()) * itemsize
     most = most_toys()
     if jax.default_backend() in MOST_ROWS:
-        most = max(min(most, MOST_ROWS[jax.default_backend()] // n_rows), FEWEST_TOYS)
+        rows = MOST_ROWS_IN_LANES if in_lanes(n_features) else MOST_ROWS[jax.default_backend()]
+        most = max(min(most, rows // n_rows), FEWEST_TOYS)
     return toys_that_fit(
         -(-n_toys // n_devices),
         fixed,

@@ -84,9 +84,9 @@ class KernelStatistic:
     config: FitConfig = FitConfig()
     widths: WidthConfig = WidthConfig()
 
-    def prepare(self, points: np.ndarray) -> "_PreparedKernels":
-        """Choose the widths."""
-        return _PreparedKernels(self.config, self.widths.schedule(points))
+    def prepare(self, points: np.ndarray, n_rows: int | None = None) -> "_PreparedKernels":
+        """Choose the widths, for points that may be some of so many rows."""
+        return _PreparedKernels(self.config, self.widths.schedule(points, n_rows))
 
 
 class _PreparedKernels(NamedTuple):

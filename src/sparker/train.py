@@ -17,8 +17,9 @@ from sparker.design import Design, Rates
 from sparker.distances import Features, features_of, sum_of
 from sparker.ensemble import Ensemble, kernel_values, parts
 from sparker.explore import Candidates
-from sparker.gradient import Gradient, gradient
+from sparker.gradient import ROWS_AT_ONCE, Gradient, gradient, in_blocks
 from sparker.losses import deficit, excess, score_counts, statistic
+from sparker.memory import in_lanes
 from sparker.sample import AnyArray, TwoSample
 
 ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-12)
@@ -77,6 +78,9 @@ def gradient_of(sample: TwoSample, features: Features, design: Design) -> Gradie
     """The gradient on this sample, by whichever way is fastest here."""
     if fused.pays(design.n_kernels, len(features.x), features.x.dtype):
         return fused.gradient_of(sample, features, design)
+    n_features, n_rows = features.x.shape
+    if in_lanes(n_features) and n_rows > ROWS_AT_ONCE:
+        return in_blocks(sample, features, design)
     return functools.partial(gradient, sample=sample, features=features, design=design)
 
 

@@ -68,9 +68,16 @@ def width_range(points: ArrayLike, *, max_points: int = 2000, seed: int = 0) -> 
 
 
 def resolvable_range(
-    points: ArrayLike, *, fewest: int = 100, max_points: int = 2000, seed: int = 0
+    points: ArrayLike,
+    *,
+    n_rows: int | None = None,
+    fewest: int = 100,
+    max_points: int = 2000,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """The widest and the narrowest width at which a sample of this size can tell anything.
+
+    Its size is the number of points, or ``n_rows`` if these are only some of them.
 
     The first is the 99 % percentile of the distances: a kernel that wide sees every point. The last
     leaves the median point ``fewest`` others under its kernel (or a tenth of all, if that is less):
@@ -81,7 +88,8 @@ def resolvable_range(
     distances = _distances(x, max_points, seed)
     _, first = _percentiles(distances)
     squared = squareform(distances) ** 2
-    wanted = min(fewest, len(x) / 10) / len(x) * len(squared)
+    n_all = n_rows or len(x)
+    wanted = min(fewest, n_all / 10) / n_all * len(squared)
 
     def others(log_width: float) -> float:
         under = np.exp(-0.5 * squared * np.exp(-2 * log_width))
@@ -226,11 +234,14 @@ class WidthConfig:
             )
         _check_plan(1.0, 0.5, self.steps, self.n_widths)
 
-    def schedule(self, points: ArrayLike) -> Schedule:
-        """The schedule for these points."""
+    def schedule(self, points: ArrayLike, n_rows: int | None = None) -> Schedule:
+        """The schedule for these points, which may be some of so many rows."""
         first, last = self.first, self.last
         if first is None or last is None:
-            widest, narrowest = self.span(np.asarray(points))
+            if self.span is resolvable_range:
+                widest, narrowest = resolvable_range(np.asarray(points), n_rows=n_rows)
+            else:
+                widest, narrowest = self.span(np.asarray(points))
             first, last = first or widest, last or narrowest
         if self.annealing is None:
             return stairs(first, last, steps=self.steps, n_widths=self.n_widths)

@@ -152,7 +152,7 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
             pool, origin, weights, labeller, n_data, observed.expected, reference.memory, seed
         )
 
-    arm = Arm(basis, draw)
+    arm = Arm(basis, draw, n_rows)
     return Experiments(arm, arm)
 
 

@@ -20,6 +20,7 @@ class Arm(NamedTuple):
 
     basis: np.ndarray  # the rows that may decide on it
     draw: Callable[[Fitted], Draw]  # the experiments, given the preprocessing
+    n_rows: int | None = None  # of which the basis is a part, if it is
 
 
 class Experiments(NamedTuple):
