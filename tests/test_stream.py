@@ -206,6 +206,12 @@ def test_bad_references_are_refused_with_their_row():
         sparker.stream(np.zeros((7, 1)), memory=3)
 
 
+def test_more_rows_than_can_be_relabelled_are_refused(monkeypatch):
+    monkeypatch.setattr("sparker.nulls.blocks.MOST_ROWS", 9300)
+    with pytest.raises(ValueError, match="9,300 rows, and fewer than 9,300 can be relabelled"):
+        toys_of(*two())
+
+
 def test_only_mapped_arrays_that_do_not_fit_are_streamed_unasked(tmp_path, monkeypatch):
     np.save(tmp_path / "reference.npy", np.zeros((1000, 2)))
     mapped = np.load(tmp_path / "reference.npy", mmap_mode="r")

@@ -19,6 +19,10 @@ LABELLED = 2**16
 """Rows that are labelled at a time, a multiple of eight."""
 
 
+MOST_ROWS = 10**9
+"""Where NumPy's hypergeometric numbers end."""
+
+
 class Labels(NamedTuple):
     """Who is data, and who neither, in each of B toys."""
 
@@ -132,6 +136,11 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
             "stream no reference"
         )
     n_rows, n_data = len(reference) + len(data), len(data)
+    if n_rows >= MOST_ROWS:
+        raise ValueError(
+            f"reference and data have {n_rows:,} rows, and fewer than {MOST_ROWS:,} can be "
+            "relabelled; take a part of the reference, five to ten times the data tell as much"
+        )
     weights = labeller = None
     if observed.row_weights is not None:
         own = observed.row_weights
