@@ -62,9 +62,16 @@ def test_the_plan_covers_what_the_compiler_allocates(
     assert planned <= 4 * allocated  # a plan that is far too careful would waste the machine
 
 
+def toys_per_chunk(n_toys, *, n_rows, n_features, free_bytes=None, **shape):
+    need = memory.chunk_need(n_rows=n_rows, n_features=n_features, **GIVEN, **shape)
+    return memory.toys_per_chunk(
+        n_toys, need, n_rows=n_rows, n_features=n_features, free_bytes=free_bytes
+    )
+
+
 @pytest.mark.parametrize(("gib", "own_points"), [(8, False), (24, False), (40, True), (200, True)])
 def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
-    size = memory.toys_per_chunk(300, **CIFAR, **GIVEN, own_points=own_points, free_bytes=gib * GIB)
+    size = toys_per_chunk(300, **CIFAR, own_points=own_points, free_bytes=gib * GIB)
     toy = memory.toy_bytes(*CIFAR.values())
     points = memory.points_bytes(110_000, 1000, 4)
     drawn = 110_000 * 1000 * 4
@@ -74,14 +81,15 @@ def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
 
 def test_too_little_memory_is_said_in_numbers():
     with pytest.raises(MemoryError, match=r"110000 rows .* need about \d\.\d GiB, 1\.0 GiB are"):
-        memory.toys_per_chunk(300, **CIFAR, **GIVEN, own_points=False, free_bytes=GIB)
+        toys_per_chunk(300, **CIFAR, own_points=False, free_bytes=GIB)
 
 
 @pytest.mark.parametrize(("n_toys", "size"), [(1, 2), (2, 2), (3, 4), (16, 16), (300, 64)])
-def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size):
+def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size, monkeypatch):
+    monkeypatch.setattr(memory, "_n_cores", lambda: 1)
     small = {"n_rows": 100, "n_features": 2, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
     assert jax.default_backend() == "cpu"
-    assert memory.toys_per_chunk(n_toys, **small, **GIVEN, own_points=False) == size
+    assert toys_per_chunk(n_toys, **small, own_points=False) == size
 
 
 @pytest.mark.parametrize(
@@ -90,7 +98,25 @@ def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size):
 )
 def test_long_toys_are_trained_few_at_a_time(n_rows, n_features, size):
     shape = {"n_features": n_features, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
-    assert memory.toys_per_chunk(300, n_rows=n_rows, **shape, **GIVEN, own_points=False) == size
+    assert toys_per_chunk(300, n_rows=n_rows, **shape, own_points=False) == size
+
+
+def test_cores_share_memory_and_none_is_needed_that_does_not_fit(monkeypatch):
+    shape = {"n_rows": 500_000, "n_features": 4, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
+    need = memory.chunk_need(**shape, **GIVEN, own_points=False)
+    monkeypatch.setattr(memory, "_n_cores", lambda: 64)
+    for toys, lanes in ((7, 3), (2.5, 1), (1000, 64)):
+        free = (need.fixed + toys * need.each) / memory.USABLE
+        monkeypatch.setattr(memory, "free_memory", lambda n=1, free=free: free / n)
+        assert memory.n_lanes(need, 4) == lanes
+        size = toys_per_chunk(300, **shape, own_points=False)
+        assert size * lanes <= toys
+        assert memory.n_lanes(need, 4, size) == lanes
+    assert memory.n_lanes(need, 4, chunk=256) == 3
+    assert memory.n_lanes(need, 8) == 1  # with more features a chunk has all cores
+    monkeypatch.setattr(memory, "free_memory", lambda n=1: need.fixed)
+    with pytest.raises(MemoryError, match="500000 rows"):
+        toys_per_chunk(300, **shape, own_points=False)
 
 
 @pytest.mark.parametrize(

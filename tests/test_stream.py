@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from scipy.stats import chisquare, hypergeom
 
 import sparker
-from sparker import FitConfig, TwoSample, WidthConfig, batch, streamed
+from sparker import FitConfig, TwoSample, WidthConfig, batch, io, streamed
 from sparker.cli import main
 from sparker.nulls import samples
 from sparker.nulls.blocks import bits_of, relabelled_rows
@@ -177,8 +177,8 @@ def test_stores_know_streamed_references_apart(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"null": "resample"}, "another null"),
-        ({"statistic": sparker.baselines.Frechet()}, "another statistic"),
+        ({"null": "resample"}, "goes with relabelled toys"),
+        ({"statistic": sparker.baselines.Frechet()}, "SparKer's own statistic"),
         ({"groups": (np.arange(9000), 9000 + np.arange(300))}, "groups need all rows"),
         ({"expected": 300, "reference_weights": np.linspace(1, 2, 9000)}, "not both"),
     ],
@@ -187,6 +187,38 @@ def test_what_needs_all_rows_is_refused(options, message):
     reference, data = two()
     with pytest.raises(ValueError, match=message):
         sparker.test(sparker.stream(reference), data, n_calibration=3, **options)
+
+
+def test_rows_of_both_precisions_are_fitted_in_one():
+    """Or what rounding does to a large offset would tell them apart."""
+    rng = np.random.default_rng(0)
+    reference = (1.7e6 + rng.normal(size=(20_000, 1))).astype(np.float32)
+    data = (1.7e6 + rng.normal(size=(4_000, 1))).astype(np.float32).astype(np.float64)
+    toys = toys_of(reference, data)
+    pool = toys.pool.read(0, 24_000)
+    assert abs(pool[:20_000].mean() - pool[20_000:].mean()) < 0.05
+    assert set(np.unique(pool[20_000:])) <= set(np.unique(pool))
+    steps = np.unique(np.round(np.diff(np.unique(pool)), 5))
+    assert len(steps) <= 4  # one grid for all of them
+
+
+def test_rows_without_weight_are_nowhere_to_look():
+    reference, data = two()
+    reference[:40] = 50  # far from everything
+    weights = np.ones(len(reference))
+    weights[:40] = 0
+    result = sparker.test(
+        sparker.stream(reference, memory=LITTLE), data, n_calibration=3, reference_weights=weights,
+        **QUICK,
+    )  # fmt: skip
+    assert result.n_failed == 0
+
+
+def test_masked_values_are_refused():
+    reference, data = two()
+    masked = np.ma.masked_where(np.arange(18_000).reshape(9000, 2) == 7, reference)
+    with pytest.raises(ValueError, match="masked values"):
+        sparker.test(sparker.stream(masked), data, n_calibration=3)
 
 
 def test_bad_references_are_refused_with_their_row():
@@ -207,7 +239,7 @@ def test_bad_references_are_refused_with_their_row():
 
 
 def test_more_rows_than_can_be_relabelled_are_refused(monkeypatch):
-    monkeypatch.setattr("sparker.nulls.blocks.MOST_ROWS", 9300)
+    monkeypatch.setattr("sparker.nulls.given.MOST_ROWS", 9300)
     with pytest.raises(ValueError, match="9,300 rows, and fewer than 9,300 can be relabelled"):
         toys_of(*two())
 
@@ -218,8 +250,21 @@ def test_only_mapped_arrays_that_do_not_fit_are_streamed_unasked(tmp_path, monke
     assert streamed_if_large(mapped) is mapped
     monkeypatch.setattr("sparker.rows.free_memory", lambda: needed(1000, 2))
     assert isinstance(streamed_if_large(mapped), Rows)
+    data = np.random.default_rng(0).normal(size=(50, 2))
+    np.save(tmp_path / "other.npy", np.random.default_rng(1).normal(size=(1000, 2)))
+    other = np.load(tmp_path / "other.npy", mmap_mode="r")
+    frechet = sparker.baselines.Frechet()  # needs an array, and gets it
+    assert sparker.test(other, data, statistic=frechet, n_calibration=3).n_toys == 3
     held = np.zeros((1000, 2))
     assert streamed_if_large(held) is held
+
+
+def test_a_full_disk_is_no_damaged_file(monkeypatch, tmp_path):
+    np.save(tmp_path / "reference.npy", np.zeros((1000, 2)))
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
+    with pytest.raises(io.FileError, match="cannot be streamed: 1000 rows and 2 columns take"):
+        io.read(tmp_path / "reference.npy", on_disk=True)
 
 
 def test_a_full_disk_is_said_before_anything_is_written(monkeypatch):
@@ -253,6 +298,16 @@ def test_the_command_streams_any_file_that_knows_its_rows(tmp_path):
     refused = run(tmp_path / "data.csv", tmp_path / "data.csv")
     assert refused.exit_code == 2
     assert "convert it to .npy" in refused.output
+    np.savez(tmp_path / "data.npz", x=data)
+    assert "is read whole, so it cannot be streamed" in run(*[tmp_path / "data.npz"] * 2).output
+    for options, message in (
+        (("--groups", "pt"), "does not go with --groups"),
+        (("--null", "resample"), "does not go with --null"),
+        (("--memory", "0.00001"), "at least 2**20"),
+    ):
+        refused = run(tmp_path / "reference.npy", tmp_path / "data.npy", *options)
+        assert refused.exit_code == 2
+        assert message in refused.output
 
 
 LARGE = """

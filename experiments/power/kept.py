@@ -1,7 +1,8 @@
 """Readings of experiments on disk: what is made of them can be judged anew without fitting again.
 
 A verdict is a matter of seconds, a fit is not, and fits may be spread over several processes. A
-file knows what made it; readings of other settings are not mistaken for these.
+file knows the settings that made it, and readings of others are not mistaken for these; of a change
+to the code that fits it knows nothing, so take a new folder then.
 """
 
 import json
@@ -13,6 +14,7 @@ import jax
 import numpy as np
 
 from sparker.record import plain, versions
+from sparker.whole import whole_file
 
 
 def readings(
@@ -38,5 +40,6 @@ def readings(
         if known["settings"] == made["settings"] and len(kept) >= n:
             return kept[:n], known
     evidence = make(range(n))
-    np.savez_compressed(path, evidence=evidence, made=json.dumps(made))
+    with whole_file(path) as file:
+        np.savez_compressed(file, evidence=evidence, made=json.dumps(made))
     return evidence, made

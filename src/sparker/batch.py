@@ -19,8 +19,8 @@ from jax.sharding import PartitionSpec as Split
 from sparker.design import Design, FitConfig, Rates
 from sparker.distances import power_of_two_near
 from sparker.ensemble import Ensemble
-from sparker.explore import SHARED, Candidates, own_candidates, shared_candidates
-from sparker.memory import n_lanes, scan_block, toys_per_chunk
+from sparker.explore import SHARED, Candidates, own_candidates, random_key, shared_candidates
+from sparker.memory import Need, chunk_need, n_lanes, scan_block, toys_per_chunk
 from sparker.sample import AnyArray, TwoSample
 from sparker.train import ReadOffs, train
 from sparker.widths import Schedule, check_schedule
@@ -128,12 +128,14 @@ def fit_chunks(
     *,
     chunk: int | None = None,
 ) -> Iterator[tuple[Sequence[int], Fit]]:
-    """Fit toys that are drawn as they are needed, and give out each chunk when it is done.
+    """Fit toys that are drawn as they are needed, and give them out when they are done.
 
     ``draw(numbers)`` makes the batch of these toys. It must depend on the numbers alone and always
-    give the same number of rows: ``pad`` toys of fluctuating size to a common one. Only one chunk
-    is in memory at a time. A pool's points are taken to be the same for all chunks and go to the
-    device once, as long as ``draw`` hands out the very same array (see ``as_points``).
+    give the same number of rows: ``pad`` toys of fluctuating size to a common one. First it is
+    asked for one, to see what they are like, then for as many chunks as there are devices, or cores
+    that take one each (few features on a CPU), and these are given out together. A pool's points
+    are taken to be the same for all chunks and go to the device once, as long as ``draw`` hands out
+    the very same array (see ``as_points``).
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be between 0 and 2**32 - 1, got {seed}")
@@ -160,7 +162,9 @@ def _fit_chunks(
         chunk = chunk_size(one, len(toys), schedule, config)
     mesh = _mesh(-(-len(toys) // chunk))
     # Devices, or the cores of the one there is, work side by side.
-    n_chunks = mesh.size if mesh.size > 1 else n_lanes(one.points.shape[-1])
+    n_chunks = mesh.size
+    if len(jax.local_devices()) == 1:
+        n_chunks = n_lanes(_need(one, schedule, config), one.points.shape[-1], chunk)
     at_once = chunk * min(n_chunks, -(-len(toys) // chunk))
     pool = placed = shape = None
     candidates = NOWHERE
@@ -243,7 +247,7 @@ def _shared_candidates(
         return Candidates(rows, np.zeros(rows.shape, config.dtype))
     sigma = jnp.asarray(schedule.sigma[schedule.explore] / placed.unit, config.dtype)
     return _choose_shared(
-        jax.random.key(seed), placed.points, sigma, design=config.design_for(schedule)
+        random_key(seed), placed.points, sigma, design=config.design_for(schedule)
     )
 
 
@@ -280,7 +284,7 @@ def _fit_chunk(
         with jax.enable_x64(True):  # every thread has a switch of its own
             points = placed.points[part] if placed.points.ndim == 3 else placed.points
             samples = TwoSample(points, reference_weight[part], data_weight[part])
-            key, design = jax.random.key(seed), config.design_for(schedule)
+            key, design = random_key(seed), config.design_for(schedule)
             done = _train_chunks(key, toys[part], samples, *others, design=design, mesh=mesh)
             return jax.block_until_ready(done)  # type: ignore[no-untyped-call]
 
@@ -390,7 +394,16 @@ def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitCo
     n_rows, n_features = sample.points.shape[-2:]
     return toys_per_chunk(
         n_toys,
-        n_devices=n_lanes(n_features),
+        _need(sample, schedule, config),
+        n_rows=n_rows,
+        n_features=n_features,
+        n_devices=len(jax.local_devices()),
+    )
+
+
+def _need(sample: TwoSample, schedule: Schedule, config: FitConfig) -> Need:
+    n_rows, n_features = sample.points.shape[-2:]
+    return chunk_need(
         n_rows=n_rows,
         n_features=n_features,
         n_kernels=config.n_kernels,

@@ -21,6 +21,7 @@ from sparker.progress import reporter
 from sparker.pvalues import Ranked, rank, significance
 from sparker.record import plain, versions
 from sparker.result import TestResult
+from sparker.rows import Rows, streamed
 from sparker.sample import TwoSample, column_names
 from sparker.sequential import Sequential
 from sparker.statistic import KernelStatistic, Statistic, as_statistic
@@ -246,6 +247,15 @@ def prepare(
     if not callable(preprocess):
         raise ValueError(f"preprocess must be a function of sparker.preprocess, got {preprocess!r}")
     n_calibration, seed = int(n_calibration), int(seed)
+    by = scheme(null)
+    streams = isinstance(by, Permutation) and statistic is None and cluster is None
+    if streams and groups is None and (reference_weights is None or expected is None):
+        reference = streamed(reference)
+    if isinstance(reference, Rows) and not streams:
+        raise ValueError(
+            "a streamed reference goes with relabelled toys (null='permutation'), SparKer's own "
+            "statistic and no cluster; batch jobs that make some of the toys each do (run_toys)"
+        )
     observed = samples(
         reference,
         data,
@@ -254,14 +264,11 @@ def prepare(
         groups=groups,
         may_stream=True,
     )
-    by = scheme(null)
     if getattr(by, "one_pool", False):  # not every scheme of a user's says
         config, widths = resampled(config, widths)
     chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
     if isinstance(chosen, KernelStatistic):
         check_enough_rows(observed, chosen.config.n_kernels)
-    if observed.rows is not None:
-        check_streams(by, chosen, cluster)
     recipe = Recipe(observed, by, preprocess, chosen, seed)
     plan = recipe.plan()
     # The largest toy meets every limit there is, now rather than hours into the calibration.
@@ -369,17 +376,6 @@ def _plane(
         "reference_plane": reference @ directions,
         "directions": directions,
     }
-
-
-def check_streams(by: Scheme, statistic: Statistic, cluster: Any) -> None:
-    """Refuse what needs all rows of the reference at once."""
-    for is_fine, what in (
-        (isinstance(by, Permutation), "another null than 'permutation'"),
-        (isinstance(statistic, KernelStatistic), "another statistic than SparKer's"),
-        (cluster is None, "a cluster; batch jobs that make some toys each do (run_toys)"),
-    ):
-        if not is_fine:
-            raise ValueError(f"a streamed reference does not go with {what}")
 
 
 def check_enough_rows(observed: Samples, n_kernels: int) -> None:

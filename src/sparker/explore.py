@@ -129,6 +129,11 @@ def tickets(key: Array, rows: Array, among: Array) -> Array:  # (N,), (N,) -> (N
     return jnp.where(among, (bits(key, rows) >> 1).astype(jnp.int32), -1)
 
 
+def random_key(seed: int) -> Array:
+    """A key of the kind that ``bits`` knows, whatever JAX was told to prefer."""
+    return jax.random.key(seed, impl="threefry2x32")
+
+
 def bits(key: Array, rows: Array) -> Array:  # (N,) -> (N,)
     """Random bits of these rows: those of ``jax.random.bits`` for all rows, of some of them."""
     counts = jnp.stack([jnp.zeros(rows.shape, jnp.uint32), rows.astype(jnp.uint32)])

@@ -6,6 +6,7 @@ choose the same one: toys agree to the last bit within a chunk size and to round
 
 import os
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import jax
 import psutil
@@ -42,20 +43,35 @@ def in_lanes(n_features: int) -> bool:
     return jax.default_backend() == "cpu" and n_features <= MAX_DIRECT_FEATURES
 
 
-def n_lanes(n_features: int) -> int:
-    """How many chunks run side by side: one a device, or one a core where they run in lanes."""
-    n_devices = len(jax.local_devices())
-    return _n_cores() if n_devices == 1 and in_lanes(n_features) else n_devices
-
-
 def _n_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Cores that this process may use, also where a container has a part of them."""
+    n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(n, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no control groups, or no limit: "max"
+        return n
 
 
-def toys_per_chunk(
-    n_toys: int,
+class Need(NamedTuple):
+    """What a chunk takes: bytes beside the toys, and of each toy."""
+
+    fixed: float
+    each: float
+
+    def room(self, free: float) -> float:
+        """How many toys fit."""
+        return (USABLE * free - self.fixed) / self.each
+
+
+def n_lanes(need: Need, n_features: int, chunk: int = FEWEST_TOYS) -> int:
+    """How many chunks of so many toys run side by side on one CPU: one a core, if they fit."""
+    if not in_lanes(n_features):
+        return 1
+    return max(1, min(_n_cores(), int(need.room(free_memory()) // chunk)))
+
+
+def chunk_need(
     *,
     n_rows: int,
     n_features: int,
@@ -65,10 +81,8 @@ def toys_per_chunk(
     points_itemsize: int,
     own_points: bool,
     n_candidates: int = 0,
-    n_devices: int = 1,
-    free_bytes: float | None = None,
-) -> int:
-    """The number of toys to train at once on each device.
+) -> Need:
+    """What a chunk takes, of toys of this shape.
 
     ``itemsize`` is that of the training, ``points_itemsize`` that of the points as given.
     """
@@ -80,16 +94,33 @@ def toys_per_chunk(
     if n_candidates:
         each += scan_bytes(n_rows, n_features, n_candidates, itemsize, own_points)
         fixed += SCAN_ARRAYS * max(n_rows, _scan_values()) * itemsize
+    return Need(fixed, each)
+
+
+def toys_per_chunk(
+    n_toys: int,
+    need: Need,
+    *,
+    n_rows: int,
+    n_features: int,
+    n_devices: int = 1,
+    free_bytes: float | None = None,
+) -> int:
+    """The number of toys to train at once on each device, or on each core of a CPU."""
+    free = free_memory(n_devices) if free_bytes is None else free_bytes
+    lanes = 1
+    if n_devices == 1 and free_bytes is None:
+        lanes = n_lanes(need, n_features)
     most = most_toys()
     if jax.default_backend() in MOST_ROWS:
         rows = MOST_ROWS_IN_LANES if in_lanes(n_features) else MOST_ROWS[jax.default_backend()]
         most = max(min(most, rows // n_rows), FEWEST_TOYS)
     return toys_that_fit(
-        -(-n_toys // n_devices),
-        fixed,
-        each,
+        -(-n_toys // (n_devices * lanes)),
+        need.fixed,
+        need.each * lanes,
         most=most,
-        free=free_memory(n_devices) if free_bytes is None else free_bytes,
+        free=free,
         need=f"fits of {n_rows} rows with {n_features} features need",
         remedy="take fewer rows, a machine with more memory, or stream the reference",
     )
@@ -120,7 +151,7 @@ def toys_by_labels(n_toys: int, n_rows: int, memory: float) -> int:
         most=most_toys(),
         free=memory / 2,
         need=f"the labels of {n_rows} rows need",
-        remedy="give stream more memory",
+        remedy="give stream more memory (--memory)",
     )
 
 

@@ -5,8 +5,8 @@ once to check it and to set some rows aside, and once to write all of it as it i
 scratch file, from which every step of every fit then reads.
 """
 
-import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator
 from functools import cached_property
@@ -68,7 +68,10 @@ class Rows:
         n_rows, n_features = self.shape
         size = max(1, BLOCK_BYTES // (8 * n_features))
         for start in range(0, n_rows, size):
-            block = copied(self.source, start, min(start + size, n_rows))
+            stop = min(start + size, n_rows)
+            if np.ma.isMaskedArray(self.source) and np.ma.is_masked(self.source[start:stop]):
+                raise ValueError("reference has masked values; drop these rows or fill them")
+            block = copied(self.source, start, stop)
             yield start, as_points(f"reference, from row {start} on,", block)
 
     @cached_property
@@ -137,6 +140,7 @@ class Spool:
         check_disk(n_rows * self._row_bytes, "the rows as they are fitted")
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as this lives
         weakref.finalize(self, self._file.close)
+        self._reading = threading.Lock()
 
     def write(self, start: int, rows: np.ndarray) -> None:
         """Put rows where they belong."""
@@ -146,6 +150,9 @@ class Spool:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Rows, read and not mapped: what is mapped counts as memory in use."""
-        length = (stop - start) * self._row_bytes
-        found = os.pread(self._file.fileno(), length, start * self._row_bytes)
-        return np.frombuffer(found, np.float32).reshape(-1, self.shape[1])
+        rows = np.empty((stop - start, self.shape[1]), np.float32)
+        with self._reading:
+            self._file.seek(start * self._row_bytes)
+            if self._file.readinto(rows.reshape(-1).view(np.uint8).data) < rows.nbytes:
+                raise OSError("the scratch file is cut short; look after the disk it is on")
+        return rows

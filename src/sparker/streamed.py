@@ -23,7 +23,7 @@ from sparker.batch import Fit, as_fit, compiled
 from sparker.design import Design, FitConfig, Rates
 from sparker.distances import features_of, power_of_two_near
 from sparker.ensemble import Ensemble
-from sparker.explore import SHARED, Seen
+from sparker.explore import SHARED, Seen, random_key
 from sparker.memory import block_of_rows, for_blocks, scan_block, toys_by_labels
 from sparker.nulls.blocks import Labels, StreamedToys
 from sparker.sample import TwoSample
@@ -144,7 +144,7 @@ class Passes:
         missing = self.chunk - len(labels.kind)
 
         def longer(array: np.ndarray | None) -> np.ndarray | None:
-            return None if array is None else np.pad(array, ((0, missing), (0, 0)))
+            return array if array is None or not missing else np.pad(array, ((0, missing), (0, 0)))
 
         self.is_data, self.is_out = longer(labels.is_data), longer(labels.is_out)
         self.of_toys = Chunk(
@@ -227,7 +227,7 @@ class Passes:
 def choose(seed: int, passes: Passes, schedule: Schedule, unit: float) -> Candidates:
     """Where all toys look, as ``explore.shared_candidates`` has it."""
     n_rows = passes.toys.pool.shape[0]
-    key = jax.random.key(seed)
+    key = random_key(seed)
     crowd = passes.best(_draw_any, explore.crowd_size(n_rows), key, n_rows)
     sigma = jnp.asarray(schedule.sigma[schedule.explore] / unit, passes.dtype)
     n_candidates = min(SHARED * passes.design.n_candidates, n_rows)
@@ -253,7 +253,7 @@ def _fit_chunk(
     """``train.train`` of a chunk of toys, one pass over the rows a step."""
     missing = passes.chunk - len(numbers)
     toys = jnp.asarray(np.pad(np.asarray(numbers, np.uint32), (0, missing)))
-    keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.key(seed)))(toys)
+    keys = jax.vmap(functools.partial(jax.random.fold_in, random_key(seed)))(toys)
     sigma = np.asarray(schedule.sigma / unit, config.dtype)
     rates = config.rates
     expected = np.pad(labels.expected, (0, missing))

@@ -235,7 +235,10 @@ class WidthConfig:
         _check_plan(1.0, 0.5, self.steps, self.n_widths)
 
     def schedule(self, points: ArrayLike, n_rows: int | None = None) -> Schedule:
-        """The schedule for these points, which may be some of so many rows."""
+        """The schedule for these points, which may be some of so many rows.
+
+        Of ``span`` only ``resolvable_range`` itself asks how many there are.
+        """
         first, last = self.first, self.last
         if first is None or last is None:
             if self.span is resolvable_range:

@@ -12,6 +12,7 @@ import click
 
 from sparker.commands.common import (
     FILE,
+    OWN_STATISTIC,
     BadInput,
     Out,
     annealed_option,
@@ -63,6 +64,11 @@ N_ROWS_SHOWN = 10
     is_flag=True,
     help="Read REFERENCE in blocks from disk, for more rows than fit into memory.",
 )
+@click.option(
+    "--memory",
+    type=click.FloatRange(0, min_open=True),
+    help="GiB that --stream may take; a quarter of what is free if not given.",
+)
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
 @statistic_option
 @annealed_option
@@ -103,6 +109,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     from sparker.rows import stream
 
     check_kernel_options(options["statistic"], "rows")
+    _check_stream(options)
     # A simulator is a pool of rows here: only relabelled toys explore.
     anneal = options.pop("annealed") or options["null"] != "permutation"
     settings = fit_settings(options, anneal=anneal)
@@ -130,7 +137,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     all_weights = first.extra[weights[0]] if weights else None
     tested: Any = first
     if options["stream"]:
-        tested = stream(first.points)
+        tested = stream(first.points, memory=_bytes(options["memory"]))
         first = _shown(first, tested)
     images = picture_files(options["images"], pictures, data, second)
     observables = [_observables(options["observables"], table) for table in (second, first)]
@@ -276,6 +283,28 @@ def write_rows(path: Path, result: "TestResult") -> None:
 def brief(value: float) -> str:
     """A number for a table."""
     return f"{value:.6g}"
+
+
+def _bytes(gib: float | None) -> float | None:
+    return None if gib is None else gib * 2**30
+
+
+def _check_stream(options: dict[str, Any]) -> None:
+    """Refuse now, not after a large file was read, what does not stream."""
+    if not options["stream"]:
+        if options["memory"] is not None:
+            raise BadInput("--memory is for --stream; give both or none")
+        return
+    refused = {
+        "--groups": options["groups"],
+        "--null": options["null"] != "permutation",
+        "--statistic": options["statistic"] != OWN_STATISTIC,
+        "--scheduler": options["scheduler"],
+        "--weights with --expected": options["weights"] and options["expected"],
+    }
+    for name, given in refused.items():
+        if given:
+            raise BadInput(f"--stream does not go with {name}; leave one of them out")
 
 
 def _shown(table: "Table", rows: "Rows") -> "Table":

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sparker.io.errors import FileError, need, some
-from sparker.io.source import Piece, Source
+from sparker.io.source import Piece, Source, block_rows
 
 ONE_VALUE = r"u?int\d+_t|float|double|bool|char|Float16_t|Double32_t|string|char\*|TString"
 """What ROOT calls one value; anything else is a list or an object."""
@@ -14,7 +14,7 @@ ONE_VALUE = r"u?int\d+_t|float|double|bool|char|Float16_t|Double32_t|string|char
 
 @contextmanager
 def open_root(path: Path, key: str | None) -> Iterator[Source]:
-    """A tree, whose branches are read whole, one after the other."""
+    """A tree, whose branches are read block by block."""
     uproot = need("uproot", "root")
     with uproot.open(path) as file:
         if file.file.fEND > path.stat().st_size:
@@ -26,8 +26,11 @@ def open_root(path: Path, key: str | None) -> Iterator[Source]:
         )
 
         def pieces(wanted: tuple[str, ...], only_numbers: bool) -> Iterator[Piece]:
-            for name in wanted:
-                yield name, 0, tree[name].array(library="np")
+            step = block_rows(len(wanted))
+            for start in range(0, tree.num_entries, step):
+                for name in wanted:
+                    part = {"entry_start": start, "entry_stop": start + step}
+                    yield name, start, tree[name].array(library="np", **part)
 
         yield Source(
             names,

@@ -72,7 +72,7 @@ def read(
         single = all(name in source.single for name in features)
         dtype = np.dtype(np.float32 if single else np.float64)
         if on_disk:
-            points = _mapped(source.n_rows, len(features), dtype)
+            points = _mapped(source, len(features), dtype)
         else:
             points = np.empty((0, len(features)), dtype)
             _make_room(points, source.n_rows or 0)
@@ -86,8 +86,9 @@ def read(
             if name in position:
                 if stop > len(points):
                     _make_room(points, stop + stop // 4)
+                if name == features[0]:  # a new block of rows
+                    forget(points)
                 points[start:stop, position[name]] = _finite(source, name, start, cells)
-                forget(points)
         n_rows, most = min(rows.values()), max(rows.values())
         if n_rows < most:
             raise FileError(f"is damaged: its columns end after {n_rows} to {most} rows")
@@ -99,16 +100,20 @@ def read(
     return Table(points, features if source.named else (), typed)
 
 
-def _mapped(n_rows: int | None, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
+def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Points in a file that is gone when nobody needs it any more."""
-    if n_rows is None:
+    n_rows = source.n_rows
+    if n_rows is None or source.format == "NumPy archive":
+        why = "does not say how many rows it has" if n_rows is None else "is read whole"
         raise FileError(
-            "does not say how many rows it has, so it cannot be streamed; convert it to .npy, "
-            ".parquet, .h5 or .root"
+            f"{why}, so it cannot be streamed; convert it to .npy, .parquet, .h5 or .root"
         )
     if not n_rows:
         raise FileError("has no rows; a test needs some")
-    check_disk(n_rows * n_features * dtype.itemsize, f"{n_rows} rows and {n_features} columns")
+    try:
+        check_disk(n_rows * n_features * dtype.itemsize, f"{n_rows} rows and {n_features} columns")
+    except OSError as error:
+        raise FileError(f"cannot be streamed: {error}") from error
     with tempfile.TemporaryFile() as file:
         return np.memmap(file, dtype, "w+", shape=(n_rows, n_features))
 

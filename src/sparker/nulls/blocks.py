@@ -1,7 +1,7 @@
 """Relabelling a pool that is read in blocks: labels as bits, points in a scratch file.
 
-Toys are those of ``Permutation`` in distribution; who is data is drawn block by block, so that
-nothing here needs more than bits a row.
+Toys are those of ``Permutation`` in distribution. Who is data is drawn block by block and kept as
+bits; with weights some 50 bytes a row are needed.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,6 @@ LABELLED = 2**16
 """Rows that are labelled at a time, a multiple of eight."""
 
 
-MOST_ROWS = 10**9
-"""Where NumPy's hypergeometric numbers end."""
-
-
 class Labels(NamedTuple):
     """Who is data, and who neither, in each of B toys."""
 
@@ -36,9 +32,16 @@ class Labels(NamedTuple):
 
     def there(self, rows: np.ndarray) -> np.ndarray:  # (...) -> (B, ...)
         """Which of these rows take part in each toy."""
-        if self.is_out is None:
-            return np.ones((len(self.kind), *rows.shape), bool)
-        return (self.is_out[:, rows // 8] >> (7 - rows % 8)) & 1 == 0
+        there = np.ones((len(self.kind), *rows.shape), bool)
+        if self.is_out is not None:
+            there &= ~_read_bits(self.is_out, rows)
+        if self.toys.weights is not None:
+            there &= (self.toys.weights[self.kind][:, rows] > 0) | _read_bits(self.is_data, rows)
+        return there
+
+
+def _read_bits(bits: np.ndarray, rows: np.ndarray) -> np.ndarray:  # (B, N / 8), (...) -> (B, ...)
+    return (bits[:, rows // 8] >> (7 - rows % 8)) & 1 == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,19 +131,7 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
     """The observed sample and its relabellings, for a reference that is streamed."""
     reference, data = observed.rows, observed.data
     assert reference is not None
-    if observed.groups is not None:
-        raise ValueError("groups need all rows in memory; leave them out, or stream no reference")
-    if observed.row_weights is not None and observed.expected is not None:
-        raise ValueError(
-            "a streamed reference takes reference_weights or expected, not both; leave one out, or "
-            "stream no reference"
-        )
     n_rows, n_data = len(reference) + len(data), len(data)
-    if n_rows >= MOST_ROWS:
-        raise ValueError(
-            f"reference and data have {n_rows:,} rows, and fewer than {MOST_ROWS:,} can be "
-            "relabelled; take a part of the reference, five to ten times the data tell as much"
-        )
     weights = labeller = None
     if observed.row_weights is not None:
         own = observed.row_weights
@@ -148,15 +139,15 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
         labeller = Labeller(measure, np.arange(n_rows), n_data, None)
         stays = 1 - n_data * measure / measure.sum()
         weights = np.stack([measure, measure / stays]).astype(np.float32)
-    basis = some_of_both(reference, data)
+    basis = some_of_both(reference, data)  # in the precision of both, which all rows are brought to
 
     def draw(transform: Fitted) -> Draw:
         fitted = transform(basis)
         origin = fitted.mean(0, np.float64, keepdims=True).astype(fitted.dtype)
         pool = Spool(n_rows, fitted.shape[1])
         for start, rows in reference.blocks():
-            pool.write(start, transform(rows) - origin)
-        pool.write(len(reference), transform(data) - origin)
+            pool.write(start, transform(rows.astype(basis.dtype, copy=False)) - origin)
+        pool.write(len(reference), transform(data.astype(basis.dtype, copy=False)) - origin)
         return StreamedToys(
             pool, origin, weights, labeller, n_data, observed.expected, reference.memory, seed
         )

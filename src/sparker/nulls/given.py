@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker.rows import Rows, streamed
+from sparker.rows import Rows
 from sparker.sample import as_alike, as_points, as_weights, check_columns, column_names
 
 
@@ -49,9 +49,8 @@ def samples(
 ) -> Samples:
     """Check everything a scheme starts from."""
     rows = None
-    if may_stream:
-        reference = streamed(reference)
     if may_stream and isinstance(reference, Rows):
+        check_whole(reference, len(np.asarray(data)), reference_weights, expected, groups)
         if reference.shape[1:] != np.shape(data)[1:]:
             as_alike("reference", np.zeros((1, reference.shape[1])), "data", data)
         check_columns("data", column_names(data), "reference", reference.columns)
@@ -81,6 +80,29 @@ def samples(
     return Samples(
         reference_points, data_points, some, count, numbered, names, rows, weights if rows else None
     )
+
+
+MOST_ROWS = 10**9
+"""That can be relabelled by bits: where NumPy's hypergeometric numbers end."""
+
+
+def check_whole(
+    reference: Rows, n_data: int, weights: object, expected: object, groups: object
+) -> None:
+    """Refuse what a streamed reference does not go with, before it is read."""
+    if groups is not None:
+        raise ValueError("groups need all rows in memory; leave them out, or stream no reference")
+    if weights is not None and expected is not None:
+        raise ValueError(
+            "a streamed reference takes reference_weights or expected, not both; leave one out, or "
+            "stream no reference"
+        )
+    if len(reference) + n_data >= MOST_ROWS:
+        raise ValueError(
+            f"reference and data have {len(reference) + n_data:,} rows, and fewer than "
+            f"{MOST_ROWS:,} can be relabelled; take a part of the reference, five to ten times the "
+            "data tell as much"
+        )
 
 
 def _numbered(

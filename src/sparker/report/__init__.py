@@ -86,7 +86,8 @@ def _sizes(result: TestResult) -> dict[str, str | None]:
     expected, counts = result.settings.get("expected"), result.reference_counts
     effective = None
     if result.reference_weights is not None:
-        effective = f"{counts.sum() ** 2 / (counts @ counts):,.0f}"
+        shown = len(counts) / result.n_reference
+        effective = f"{counts.sum() ** 2 / (counts @ counts) / shown:,.0f}"
     return {"expected": None if expected is None else f"{expected:,.10g}", "effective": effective}
 
 
