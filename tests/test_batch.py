@@ -149,17 +149,26 @@ def test_chunks_are_given_out_as_they_are_done_and_drawn_only_then():
 def test_cores_work_side_by_side_and_change_no_bit(form, monkeypatch):
     pooled = make_pool(2)
     samples, widths = form(pooled), widths_of(pooled)
+    asked = []
 
     def fits(n_cores):
         monkeypatch.setattr("sparker.memory._n_cores", lambda: n_cores)
-        chunks = sparker.fit_chunks(3, samples.toys, range(N_TOYS), widths, chunk=CHUNK)
+        asked.clear()
+
+        def draw(numbers):
+            asked.append(len(numbers))
+            return samples.toys(numbers)
+
+        chunks = sparker.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK)
         sizes, parts = zip(*((len(numbers), part) for numbers, part in chunks), strict=True)
         return sizes, jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
 
     sizes, alone = fits(1)
     assert sizes == (4, 4, 2)
+    assert asked == [1, 4, 4, 2]
     sizes, together = fits(2)
-    assert sizes == (8, 2)
+    assert asked == [1, 8, 2]
+    assert sizes == (4, 4, 2)
     assert_same_bits(together, alone)
 
 

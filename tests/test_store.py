@@ -69,6 +69,12 @@ def assert_same(one, other):
     assert dataclasses.replace(one, timings={}) == dataclasses.replace(other, timings={})
 
 
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch):
+    """A chunk after the other, on any machine."""
+    monkeypatch.setattr("sparker.memory._n_cores", lambda: 1)
+
+
 @pytest.fixture
 def fits(monkeypatch):
     """The numbers of the experiments that are really fitted, chunk by chunk."""

@@ -133,7 +133,7 @@ def fit_chunks(
     ``draw(numbers)`` makes the batch of these toys. It must depend on the numbers alone and always
     give the same number of rows: ``pad`` toys of fluctuating size to a common one. First it is
     asked for one, to see what they are like, then for as many chunks as there are devices, or cores
-    that take one each (few features on a CPU), and these are given out together. A pool's points
+    that take one each (few features on a CPU). A pool's points
     are taken to be the same for all chunks and go to the device once, as long as ``draw`` hands out
     the very same array (see ``as_points``).
     """
@@ -181,7 +181,11 @@ def _fit_chunks(
             done = _fit_chunk(
                 seed, numbers, batch, placed, candidates, chunk, at_once, mesh, schedule, config
             )
-        yield numbers, done
+        # One by one, so that what is kept of them is the same for any number of cores.
+        each = at_once if mesh.size > 1 else chunk
+        for first in range(0, len(numbers), each):
+            part = slice(first, first + each)
+            yield numbers[part], jax.tree.map(lambda array, part=part: array[part], done)
 
 
 TOYS = "toys"  # the axis along which devices share the work
