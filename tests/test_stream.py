@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from scipy.stats import chisquare, hypergeom
 
 import sparker
-from sparker import FitConfig, TwoSample, WidthConfig, batch, io, streamed
+from sparker import FitConfig, TwoSample, WidthConfig, batch, io, passes, streamed
 from sparker.cli import main
 from sparker.nulls import samples
 from sparker.nulls.blocks import bits_of, relabelled_rows
@@ -22,6 +22,11 @@ from sparker.widths import schedule, stairs
 
 LITTLE = 2**21
 """Bytes: several blocks of a thousand rows."""
+
+QUICK = {
+    "config": FitConfig(n_candidates=16),
+    "widths": WidthConfig(steps=20, n_widths=2),
+}
 
 
 def two(d=2, n=9000, seed=0):
@@ -67,7 +72,7 @@ def test_a_streamed_fit_is_that_in_memory(case):
     config = FitConfig(dtype=np.float64, n_candidates=64)
     plan = stairs(4.0, 0.4, steps=12, n_widths=3)
     numbers = range(3)
-    assert streamed.Passes(toys, 4, 1.0, config, config.design).size * 2 < toys.pool.shape[0]
+    assert passes.Passes(toys, 4, 1.0, config, config.design).size * 2 < toys.pool.shape[0]
     ((done, fits),) = streamed.fit_chunks(5, toys, numbers, plan, config, chunk=4)
     held = in_memory(toys, numbers)
     expected = batch.fit_many(5, held, plan, config, chunk=4)
@@ -95,7 +100,7 @@ def test_blocks_need_not_stay_on_the_device(monkeypatch):
     toys = toys_of(*two())
     plan = stairs(4.0, 0.4, steps=4, n_widths=2)
     ((_, kept),) = streamed.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
-    monkeypatch.setattr(streamed.Passes, "keeps", lambda self: False)
+    monkeypatch.setattr(passes.Passes, "keeps", lambda self: False)
     ((_, read),) = streamed.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
     np.testing.assert_array_equal(kept.evidence, read.evidence)
 
@@ -125,11 +130,11 @@ def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
     np.save(tmp_path / "reference.npy", reference.astype(np.float32))
     mapped = np.load(tmp_path / "reference.npy", mmap_mode="r")
     streamed_result = sparker.test(
-        sparker.stream(mapped, memory=LITTLE), data.astype(np.float32), n_calibration=20
+        sparker.stream(mapped, memory=LITTLE), data.astype(np.float32), n_calibration=20, **QUICK
     )
     assert streamed_result.p_value == 1 / 21
     assert np.all(np.argsort(-streamed_result.scores)[:10] < 20)
-    whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20)
+    whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20, **QUICK)
     np.testing.assert_allclose(streamed_result.widths, whole.widths)
     # The same sample, so the same fit to it up to rounding; the toys are other relabellings.
     np.testing.assert_allclose(streamed_result.evidence, whole.evidence, rtol=0.02, atol=0.5)
@@ -154,12 +159,6 @@ def test_a_large_reference_keeps_some_rows_to_show(monkeypatch, tmp_path):
     assert "a random 500 of its 9,000 rows" in result.summary()
     result.report(tmp_path / "report.html")
     assert "9,000" in (tmp_path / "report.html").read_text()
-
-
-QUICK = {
-    "config": FitConfig(n_candidates=16),
-    "widths": WidthConfig(steps=20, n_widths=2),
-}
 
 
 def test_stores_know_streamed_references_apart(tmp_path):
@@ -336,7 +335,9 @@ print(most_memory(sparker.stream(mapped, memory=2**27)) - before)
 """
 
 
-@pytest.mark.parametrize(("rows", "features"), [(4_000_000, 4), (1_000_000, 64)])
+@pytest.mark.parametrize(
+    ("rows", "features"), [(4_000_000, 4), pytest.param(1_000_000, 64, marks=pytest.mark.slow)]
+)
 def test_memory_stays_far_below_what_the_reference_takes(rows, features, tmp_path):
     pytest.importorskip("resource")
     arguments = [sys.executable, "-c", LARGE, str(rows), str(features), str(tmp_path / "rows")]
