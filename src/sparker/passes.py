@@ -93,7 +93,9 @@ class Passes:
     def keeps(self) -> bool:
         """Whether all points have room on the device, beside what is done to a block of them."""
         n_rows, n_features = self.toys.pool.shape
-        return 8 * n_rows * (n_features + 3) < for_blocks(self.toys.memory) / 4
+        n_kinds = 1 if self.toys.weights is None else len(self.toys.weights)
+        values = n_rows * (n_features + 1 + n_kinds)  # and the numbers of the rows
+        return values * np.dtype(self.dtype).itemsize < for_blocks(self.toys.memory) / 4
 
     def label(self, labels: Labels) -> None:
         """Turn to the toys of a chunk; those missing from a last one have no weight."""
