@@ -121,7 +121,7 @@ def test_nothing_compiles_again_for_other_seeds_values_rates_or_a_short_last_chu
 @pytest.fixture
 def one_core(monkeypatch):
     """A chunk at a time."""
-    monkeypatch.setattr("sparker.memory._n_cores", lambda: 1)
+    monkeypatch.setattr("sparker.memory.n_cores", lambda: 1)
 
 
 @pytest.mark.usefixtures("one_core")
@@ -152,7 +152,7 @@ def test_cores_work_side_by_side_and_change_no_bit(form, monkeypatch):
     asked = []
 
     def fits(n_cores):
-        monkeypatch.setattr("sparker.memory._n_cores", lambda: n_cores)
+        monkeypatch.setattr("sparker.memory.n_cores", lambda: n_cores)
         asked.clear()
 
         def draw(numbers):

@@ -86,7 +86,7 @@ def test_too_little_memory_is_said_in_numbers():
 
 @pytest.mark.parametrize(("n_toys", "size"), [(1, 2), (2, 2), (3, 4), (16, 16), (300, 64)])
 def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size, monkeypatch):
-    monkeypatch.setattr(memory, "_n_cores", lambda: 1)
+    monkeypatch.setattr(memory, "n_cores", lambda: 1)
     small = {"n_rows": 100, "n_features": 2, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
     assert jax.default_backend() == "cpu"
     assert toys_per_chunk(n_toys, **small, own_points=False) == size
@@ -104,7 +104,7 @@ def test_long_toys_are_trained_few_at_a_time(n_rows, n_features, size):
 def test_cores_share_memory_and_none_is_needed_that_does_not_fit(monkeypatch):
     shape = {"n_rows": 500_000, "n_features": 4, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
     need = memory.chunk_need(**shape, **GIVEN, own_points=False)
-    monkeypatch.setattr(memory, "_n_cores", lambda: 64)
+    monkeypatch.setattr(memory, "n_cores", lambda: 64)
     for toys, lanes in ((7, 3), (2.5, 1), (1000, 64)):
         free = (need.fixed + toys * need.each) / memory.USABLE
         monkeypatch.setattr(memory, "free_memory", lambda n=1, free=free: free / n)

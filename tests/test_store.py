@@ -72,7 +72,7 @@ def assert_same(one, other):
 @pytest.fixture(autouse=True)
 def one_core(monkeypatch):
     """A chunk after the other, on any machine."""
-    monkeypatch.setattr("sparker.memory._n_cores", lambda: 1)
+    monkeypatch.setattr("sparker.memory.n_cores", lambda: 1)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def in_lanes(n_features: int) -> bool:
     return jax.default_backend() == "cpu" and n_features <= MAX_DIRECT_FEATURES
 
 
-def _n_cores() -> int:
+def n_cores() -> int:
     """Cores that this process may use, also where a container has a part of them."""
     n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
@@ -68,7 +68,7 @@ def n_lanes(need: Need, n_features: int, chunk: int = FEWEST_TOYS) -> int:
     """How many chunks of so many toys run side by side on one CPU: one a core, if they fit."""
     if not in_lanes(n_features):
         return 1
-    return max(1, min(_n_cores(), int(need.room(free_memory()) // chunk)))
+    return max(1, min(n_cores(), int(need.room(free_memory()) // chunk)))
 
 
 def chunk_need(

@@ -6,8 +6,9 @@ takes a part of every block.
 """
 
 import functools
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -19,7 +20,7 @@ from jax.sharding import PartitionSpec as Split
 
 from sparker.batch import compiled
 from sparker.design import Design, FitConfig
-from sparker.memory import block_of_rows, for_blocks
+from sparker.memory import block_of_rows, for_blocks, in_lanes, n_cores
 from sparker.nulls.blocks import Labels, StreamedToys
 from sparker.sample import TwoSample
 
@@ -85,7 +86,9 @@ class Passes:
         )  # fmt: skip
         self.mesh = Mesh(np.array(jax.local_devices()), (ROWS,))
         n_rows, n_features = toys.pool.shape
-        memory = for_blocks(toys.memory)
+        # A block keeps one core of a CPU busy, where features are few.
+        self.lanes = n_cores() if self.mesh.size == 1 and in_lanes(n_features) else 1
+        memory = for_blocks(toys.memory) / self.lanes
         size = block_of_rows(n_rows, n_features, chunk, config.n_kernels, memory)
         self.size = -(-size // (8 * self.mesh.size)) * 8 * self.mesh.size
         self.at_hand: dict[int, tuple[Array, ...]] | None = {} if self.keeps() else None
@@ -112,15 +115,31 @@ class Passes:
 
     def total(self, function: Callable[..., T], *parameters: Any) -> T:
         """What a function of a block adds up to over all of them, in double precision."""
+
+        def of_block(block: Block) -> Any:
+            with jax.enable_x64(True):  # every thread has a switch of its own
+                return _finished(
+                    _summed(
+                        self.of_toys, block, parameters,
+                        function=function, design=self.design, mesh=self.mesh,
+                    )
+                )  # fmt: skip
+
         so_far = None
-        for block in self:
-            new = _summed(
-                self.of_toys, block, parameters,
-                function=function, design=self.design, mesh=self.mesh,
-            )  # fmt: skip
-            # One block is worked on while the next is read: no more are in memory.
-            so_far = _finished(new if so_far is None else _add(so_far, new))
+        for new in self._side_by_side(of_block):
+            so_far = new if so_far is None else _add(so_far, new)
         return so_far  # type: ignore[return-value]
+
+    def _side_by_side(self, function: Callable[[Block], T]) -> Iterator[T]:
+        """A function of all blocks in their order; while some are worked on the next is read."""
+        waiting: deque[Future[T]] = deque()
+        with ThreadPoolExecutor(self.lanes) as cores:
+            for block in self:
+                waiting.append(cores.submit(function, block))
+                if len(waiting) == self.lanes:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
     def best(self, function: Callable[..., Drawn], n: int, *parameters: Any) -> Drawn:
         """The n best of what a function of a block draws, of all blocks."""
