@@ -36,7 +36,7 @@ class Labels(NamedTuple):
         if self.is_out is not None:
             there &= ~_read_bits(self.is_out, rows)
         if self.toys.weights is not None:
-            there &= (self.toys.weights[self.kind][:, rows] > 0) | _read_bits(self.is_data, rows)
+            there &= (self.toys.weights[:, rows] > 0)[self.kind] | _read_bits(self.is_data, rows)
         return there
 
 

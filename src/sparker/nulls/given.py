@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.rows import Rows
-from sparker.sample import as_alike, as_points, as_weights, check_columns, column_names
+from sparker.sample import as_alike, as_weights, check_columns, column_names
 
 
 class Samples(NamedTuple):
@@ -50,12 +50,13 @@ def samples(
     """Check everything a scheme starts from."""
     rows = None
     if may_stream and isinstance(reference, Rows):
-        check_whole(reference, len(np.asarray(data)), reference_weights, expected, groups)
-        if reference.shape[1:] != np.shape(data)[1:]:
-            as_alike("reference", np.zeros((1, reference.shape[1])), "data", data)
+        # All that can be known before it is read, which may take a while.
+        nobody = np.zeros((1, reference.shape[1]))
+        data_points = as_alike("reference", nobody, "data", data)[1]
         check_columns("data", column_names(data), "reference", reference.columns)
+        check_whole(reference, len(data_points), reference_weights, expected, groups)
         rows = reference
-        reference_points, data_points = rows.survey.points, as_points("data", data)
+        reference_points = rows.survey.points
     else:
         reference_points, data_points = as_alike("reference", reference, "data", data)
     weights = None
@@ -78,7 +79,14 @@ def samples(
     some = weights if rows is None or weights is None else weights[rows.survey.rows]
     names = column_names(reference)
     return Samples(
-        reference_points, data_points, some, count, numbered, names, rows, weights if rows else None
+        reference_points,
+        data_points,
+        some,
+        count,
+        numbered,
+        names,
+        rows,
+        None if rows is None else weights,
     )
 
 
