@@ -133,9 +133,9 @@ def fit_chunks(
     ``draw(numbers)`` makes the batch of these toys. It must depend on the numbers alone and always
     give the same number of rows: ``pad`` toys of fluctuating size to a common one. First it is
     asked for one, to see what they are like, then for as many chunks as there are devices, or cores
-    that take one each (few features on a CPU). A pool's points
-    are taken to be the same for all chunks and go to the device once, as long as ``draw`` hands out
-    the very same array (see ``as_points``).
+    that take one each (few features on a CPU). A pool's points are taken to be the same for all
+    chunks and go to the device once, as long as ``draw`` hands out the very same array (see
+    ``as_points``).
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be between 0 and 2**32 - 1, got {seed}")
@@ -160,12 +160,13 @@ def _fit_chunks(
     one = draw(toys[:1])
     if chunk is None:
         chunk = chunk_size(one, len(toys), schedule, config)
-    mesh = _mesh(-(-len(toys) // chunk))
+    n_chunks = -(-len(toys) // chunk)
+    mesh = _mesh(n_chunks)
     # Devices, or the cores of the one there is, work side by side.
-    n_chunks = mesh.size
+    side_by_side = mesh.size
     if len(jax.local_devices()) == 1:
-        n_chunks = n_lanes(_need(one, schedule, config), one.points.shape[-1], chunk)
-    at_once = chunk * min(n_chunks, -(-len(toys) // chunk))
+        side_by_side = n_lanes(_need(one, schedule, config), one.points.shape[-1], chunk)
+    at_once = chunk * min(side_by_side, n_chunks)
     pool = placed = shape = None
     candidates = NOWHERE
     for start in range(0, len(toys), at_once):

@@ -176,7 +176,7 @@ def toys_that_fit(
 
     ``need`` and ``remedy`` say what takes so much, and what helps, where not even two fit.
     """
-    room = (USABLE * free - fixed) / each
+    room = Need(fixed, each).room(free)
     if room < FEWEST_TOYS:
         needed = (fixed + FEWEST_TOYS * each) / USABLE
         raise MemoryError(

@@ -24,7 +24,17 @@ from sparker.memory import for_blocks, scan_block, toys_by_labels
 from sparker.nulls.blocks import Labels, StreamedToys
 from sparker.passes import Block, Chunk, Drawn, Passes, first
 from sparker.sample import TwoSample
-from sparker.train import ADAM, Evaluation, ReadOffs, State, evaluate, gradient_of, placed, step
+from sparker.train import (
+    Evaluation,
+    ReadOffs,
+    State,
+    at_rest,
+    evaluate,
+    gradient_of,
+    placed,
+    slowed,
+    step,
+)
 from sparker.widths import Schedule
 
 
@@ -122,10 +132,7 @@ def _fit_chunk(
         for t in range(begin, end):
             now = rates
             if candidates is not None:
-                left = np.asarray((end - t) / (end - begin), config.dtype)
-                now = rates._replace(
-                    location=rates.location * left, amplitude=rates.amplitude * left
-                )
+                now = slowed(rates, np.asarray((end - t) / (end - begin), config.dtype))
             pull = passes.total(_pull, state.mu, state.a, sigma[t])
             state = _advance(state, pull, sigma[t], per_event, now)
             if t in schedule.read_off:
@@ -216,11 +223,7 @@ def _draw_lonely(
 
 @compiled
 def _start(mu: Array) -> State:  # (B, M, d)
-    def one(mu: Array) -> State:
-        a = jnp.zeros(len(mu), mu.dtype)
-        return State(mu, a, ADAM.init((mu, a)))
-
-    return jax.vmap(one)(mu)
+    return jax.vmap(at_rest)(mu, jnp.zeros(mu.shape[:-1], mu.dtype))
 
 
 @compiled

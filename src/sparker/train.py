@@ -61,6 +61,16 @@ READINGS = ("all kernels", *explore.EVIDENCE)
 Without exploration, the first alone."""
 
 
+def at_rest(mu: Array, a: Array) -> State:
+    """Kernels without momentum."""
+    return State(mu, a, ADAM.init((mu, a)))
+
+
+def slowed(rates: Rates, left: AnyArray) -> Rates:
+    """Smaller steps towards the end of a width: few of them must settle around what is read off."""
+    return rates._replace(location=rates.location * left, amplitude=rates.amplitude * left)
+
+
 def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
     """Zero amplitudes, and locations on distinct random data points.
 
@@ -70,8 +80,7 @@ def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
     drawn = explore.draw(key, is_data, min(n_kernels, len(is_data)))
     n_drawn = jnp.clip(jnp.sum(is_data), 1, len(drawn))
     mu = sample.points[drawn[jnp.arange(n_kernels) % n_drawn]]
-    a = jnp.zeros(n_kernels, mu.dtype)
-    return State(mu, a, ADAM.init((mu, a)))
+    return at_rest(mu, jnp.zeros(n_kernels, mu.dtype))
 
 
 def gradient_of(sample: TwoSample, features: Features, design: Design) -> Gradient:
@@ -108,7 +117,7 @@ def placed(
     found = explore.scan(seen, jnp.where(is_one, log_weight, -jnp.inf))
     mu, a = explore.place(model, found, seen.t, centres, is_one, clip)
     # Kernels that moved have no use for the old momentum, and the others start alike.
-    return State(mu, a, ADAM.init((mu, a))), found.evidence
+    return at_rest(mu, a), found.evidence
 
 
 def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:  # of (m,)
@@ -174,11 +183,8 @@ def train(
         def advance(t: Array, carry: Carry) -> Carry:
             state, read_mu, read_a, scanned = carry
             now = rates
-            if len(explored):  # few steps then, which must settle around what is read off
-                left = ((end - t) / (end - begin)).astype(sigma.dtype)
-                now = rates._replace(
-                    location=rates.location * left, amplitude=rates.amplitude * left
-                )
+            if len(explored):
+                now = slowed(rates, ((end - t) / (end - begin)).astype(sigma.dtype))
             state = step(state, sigma[t], downhill, per_event, now)
             # Each step overwrites the slot it works towards: what stays is the step read off.
             read_mu, read_a = read_mu.at[slot[t]].set(state.mu), read_a.at[slot[t]].set(state.a)
