@@ -100,10 +100,9 @@ def study(found=(4, 1, 9), fractions=(0.1, 0.0, 0.2), alpha=0.05):
     return PowerStudy(
         alpha=alpha,
         points=tuple(
-            Power(f, np.zeros(10), k / 10, clopper_pearson(k, 10), sparker.Significance(1.0))
+            Power(f, np.zeros(10), k / 10, clopper_pearson(k, 10), 1.0)
             for f, k in zip(fractions, found, strict=True)
         ),
-        null_t=np.zeros((19, 3)),
         settings={},
         versions={},
     )
@@ -308,7 +307,7 @@ def test_null_distribution(result):
     assert y < box.y0
     assert legend_of(ax) == [
         f"{N_TOYS} anomaly-free experiments",
-        f"the data: p = {result.p_value:.2g}, {result.significance} sigma",
+        f"the data: p = {result.p_value:.2g}, {result.significance:.2f} sigma",
     ]
 
 
@@ -321,7 +320,6 @@ def test_null_distribution_where_something_is_missing_or_all_the_same(result):
     for score in (0.0, -3.0, 1e20):
         same = dataclasses.replace(
             result, null_score=np.full(N_TOYS, score), score=score, p_value=1.0,
-            significance=sparker.Significance(-np.inf),
         )  # fmt: skip
         assert draws(plots.null_distribution, same)
         bars, _ = plots.null_distribution(same)

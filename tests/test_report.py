@@ -128,7 +128,8 @@ def test_it_says_what_the_result_says(result):
     assert result.above == 0
     assert "Anomaly at the level 0.06" in page.text
     assert "0 of 20 anomaly-free experiments look at least as different" in page.text
-    assert f"Significance \u2265 {float(result.significance):.2f}" in page.text
+    low = result.significance_interval[0]
+    assert f"Significance {result.significance:.2f} \u03c3 ({low:.2f} or more)" in page.text
     assert f"p-value {result.p_value:.3g}" in page.text
     assert f"Rows too many {result.effect_excess.events:.1f}" in page.text
     assert "sparker test a b" in page.text
@@ -175,9 +176,7 @@ def test_only_what_may_be_chance_is_called_that(result):
 
 
 def test_the_least_anomalous_sample_has_no_significance(result):
-    least = dataclasses.replace(
-        result, p_value=1.0, above=20, significance=sparker.Significance(-np.inf, False)
-    )
+    least = dataclasses.replace(result, p_value=1.0, above=20, interval=(0.8, 1.0))
     text = Page(report.render(least)).text
     assert "Significance none" in text
     assert "about 100 % of samples" in text
@@ -190,12 +189,17 @@ def test_beyond_all_toys_an_extrapolation_is_given_and_called_that(result, monke
     assert result.above == 0
     assert "xtrapolated" not in Page(report.render(result)).text  # too few toys
     monkeypatch.setattr(sparker.TestResult, "tail_fit", lambda self: fit)
-    p, low, high = (report.words.number(value, 2) for value in (fit.p_value, *fit.interval))
+    p, high = (report.words.number(value, 2) for value in (fit.p_value, fit.interval[1]))
     text = report.render(result)
-    assert f"<dt>p-value, extrapolated</dt><dd>{p} <small>({low} to {high})</small>" in text
-    assert f"Extrapolated, the p-value is {p}, or {fit.significance:.1f} " in text
-    assert f"a 95 % range of {low} to {high}. This is not measured" in text
+    assert fit.at_reach
+    assert f"extrapolated</dt><dd>\u2264 {p} <small>(measured: below {high})</small>" in text
+    assert f"Extrapolated, the p-value is \u2264 {p}, or \u2265 {fit.significance:.1f} " in text
+    assert f"no more than that the p-value is below {high}." in text
+    assert "This is not measured" in text
     assert f"fitted to the {fit.n_tail} most different" in text
+    within = fit._replace(at_reach=False)
+    monkeypatch.setattr(sparker.TestResult, "tail_fit", lambda self: within)
+    assert f"Extrapolated, the p-value is {p}, or {fit.significance:.1f} " in report.render(result)
     among = dataclasses.replace(result, above=2)
     assert "xtrapolated" not in Page(report.render(among)).text
 

@@ -5,12 +5,15 @@ all of them, itself included, so that no row is treated differently: if the samp
 it is one more toy, and its rank is as likely to be any of the B + 1.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.stats import beta, gumbel_r, norm, rankdata
 
 from sparker.combine import Combination
+from sparker.halves import Score, inflation
 
 CONFIDENCE = 0.95
 TAIL = 0.1
@@ -73,29 +76,105 @@ def graded_p_values(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
     return np.maximum(p, np.finfo(float).tiny)
 
 
-class Ranked(NamedTuple):
+def tied(t: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:  # (n, m) -> (n, m)
+    """Values that differ by rounding alone made equal, so that they count as ties.
+
+    Each column is put on a grid of 1e-9 of what a tenth of its absolute values exceed, among the
+    rows of ``like``, all of them if left out. What is not finite stays as it is.
+
+    >>> import numpy as np
+    >>> t = tied(np.array([[0.1 + 0.2], [0.3], [0.3001], [np.inf]]))[:, 0]
+    >>> bool(t[0] == t[1]), bool(t[1] == t[2]), float(t[3])
+    (True, False, inf)
+    """
+    size = np.abs(t if like is None else like)
+    size = np.where(np.isfinite(size), size, 0)
+    # Not of the largest: one row that is far out must not make ties of all the others.
+    unit = np.quantile(size, 0.9, axis=0, method="lower")
+    unit = np.where(unit > 0, unit, size.max(0))
+    unit = np.where(unit > 0, unit, 1)
+    # A value so much larger than the unit that it overflows has no rounding to lose.
+    with np.errstate(over="ignore", invalid="ignore"):
+        on_grid = np.round(t / unit, 9) * unit
+    return np.where(np.isfinite(on_grid), on_grid, t)
+
+
+def tied_scores(score: np.ndarray) -> np.ndarray:  # (n,) -> (n,)
+    """Scores to twelve digits each: sums of the same terms in another order are ties.
+
+    Digits of its own and not of the largest score, since one score may exceed all others by any
+    factor, and decide nothing about them.
+    """
+    mantissa, exponent = np.frexp(score)
+    return np.ldexp(np.round(mantissa, 12), exponent)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
     """A table of statistics and what it says of its first row, the observed one."""
 
     p_by_column: np.ndarray  # (m,)
     score: np.ndarray  # (n,) combined, of the observed row and of the toys
     p_value: float
-    interval: tuple[float, float]
     above: int  # toys with a score at least as large as the observed one
     n_toys: int  # toys the p-value rests on
+    limits: Callable[[], tuple[float, float]]
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval for the p-value that infinitely many toys would give, see ``limits``.
+
+        Found when it is asked for: it takes some twenty rankings of half the toys.
+        """
+        return self.limits()
 
 
 def rank(t: np.ndarray, combine: Combination) -> Ranked:
     """Algorithm 1 from the p-values on: row 0 of t (n, m) is observed, the others are toys."""
-    t = np.where(np.isfinite(t).all(axis=1, keepdims=True), t, np.inf)
-    p = p_values(t)
-    score = combine(graded_p_values(t))
-    p_value = float(p_values(score)[0])
-    n_toys = len(t) - 1
+    t = tied(np.where(np.isfinite(t).all(axis=1, keepdims=True), t, np.inf))
+    score = partial(graded_score, combine)
+    scores = score(t)
+    p_value = float(p_values(scores)[0])
     above = round(p_value * len(t)) - 1
-    return Ranked(p[0], score, p_value, clopper_pearson(above, n_toys), above, n_toys)
+    return Ranked(
+        p_values(t)[0], scores, p_value, above, len(t) - 1, partial(limits, t, score, above)
+    )
 
 
-def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def graded_score(combine: Combination, t: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+    """What the rows are ranked by in the end."""
+    return tied_scores(combine(graded_p_values(t)))
+
+
+SPARE = 1.25
+
+
+def limits(t: np.ndarray, score: Score, above: int) -> tuple[float, float]:
+    """A 95 % interval for the p-value that infinitely many toys would give.
+
+    Of a single column, Clopper and Pearson's, which is exact. Of several, theirs for fewer toys: k
+    and n are divided by how much more the rank scatters than a count (``halves.inflation``), for
+    the lower end by a quarter more, since few toys rank a row far out too low rather than too high.
+    This is not exact; how often it holds was measured (docs/calibration.md).
+
+    >>> import numpy as np
+    >>> t = np.random.default_rng(0).normal(size=(301, 40))
+    >>> t[0] = t[1:].max(0) + 3
+    >>> from sparker.combine import minimum
+    >>> score = partial(graded_score, minimum)
+    >>> [round(limits(rows, score, above=0)[1], 2) for rows in (t[:, :1], t)]
+    [0.01, 0.06]
+    """
+    n = len(t) - 1
+    if t.shape[1] == 1:
+        return clopper_pearson(above, n)
+    times = max(1.0, inflation(t, score))
+    low, _ = clopper_pearson(above / (SPARE * times), n / (SPARE * times))
+    _, high = clopper_pearson(above / times, n / times)
+    return low, high
+
+
+def clopper_pearson(k: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The exact interval of a probability after k of n successes.
 
     >>> [round(end, 4) for end in clopper_pearson(0, 300)]
@@ -107,41 +186,24 @@ def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[flo
     return low, high
 
 
-class Significance(float):
-    """A one-sided Z in standard deviations, printed with >= where it is only a lower bound."""
+def significance(p_value: float) -> float:
+    """The one-sided Z of a p-value, in standard deviations.
 
-    at_least: bool
-
-    def __new__(cls, z: float, at_least: bool = False) -> "Significance":  # noqa: D102
-        self = super().__new__(cls, z)
-        self.at_least = at_least
-        return self
-
-    @property
-    def plain(self) -> float | None:
-        """The number as JSON knows it: none where p = 1, whose Z is minus infinity."""
-        return float(self) if np.isfinite(self) else None
-
-    def __format__(self, spec: str) -> str:
-        return ">= " * self.at_least + float(self).__format__(spec or ".2f")
-
-    def __str__(self) -> str:
-        return format(self, ".2f")
-
-    def __reduce__(self) -> tuple[type, tuple[float, bool]]:  # copied whole
-        return Significance, (float(self), self.at_least)
-
-    def __repr__(self) -> str:
-        return f"Significance({float(self)!r}, at_least={self.at_least})"
-
-
-def significance(p_value: float, above: int) -> Significance:
-    """The Z of a p-value; with no toy above, the data may be further out than the toys can tell.
-
-    >>> print(significance(1 / 301, above=0), "|", significance(0.5, above=150))
-    >= 2.71 | 0.00
+    >>> round(significance(1 / 301), 2), significance(0.5)
+    (2.71, 0.0)
     """
-    return Significance(float(norm.isf(p_value)) + 0.0, at_least=above == 0)
+    return float(norm.isf(p_value)) + 0.0
+
+
+def in_sigmas(p_value: float, interval: tuple[float, float]) -> str:
+    """The significance of a p-value, and that of the ends of its interval, in words.
+
+    >>> print(in_sigmas(1 / 301, (0, 0.05)), "|", in_sigmas(0.5, (0.44, 0.56)))
+    2.71 sigma (1.64 or more) | 0.00 sigma (-0.15 to 0.15)
+    """
+    high, low = map(significance, interval)
+    ends = f"{low:.2f} to {high:.2f}" if high < np.inf else f"{low:.2f} or more"
+    return f"{significance(p_value):.2f} sigma ({ends})"
 
 
 def smooth_p_values(t: np.ndarray, toys: np.ndarray) -> np.ndarray:  # (n, m), (B, m) -> (n, m)
@@ -155,5 +217,6 @@ def smooth_p_values(t: np.ndarray, toys: np.ndarray) -> np.ndarray:  # (n, m), (
     spread = np.nanstd(toys, axis=0)
     scale = np.where(spread > 0, spread, 1) * np.sqrt(6) / np.pi
     location = np.nanmean(toys, axis=0) - np.euler_gamma * scale
-    p = gumbel_r.sf(np.where(np.isfinite(t), t, np.inf), location, scale)
+    z = (np.where(np.isfinite(t), t, np.inf) - location) / scale
+    p = gumbel_r.sf(np.maximum(z, -700))  # further down it is 1, and its exponential overflows
     return np.clip(p, np.finfo(float).tiny, 1)

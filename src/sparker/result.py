@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sparker import arrays, ensemble
 from sparker.ensemble import Ensemble
 from sparker.preprocess import Transform
-from sparker.pvalues import CONFIDENCE, Significance
+from sparker.pvalues import CONFIDENCE, in_sigmas, significance
 from sparker.record import option
 from sparker.sample import as_points, as_weights, check_columns, column_names
 from sparker.tail import TailFit, fit_tail
@@ -48,9 +48,7 @@ class TestResult:
 
     p_value: float
     interval: tuple[float, float]
-    """The exact 95 % interval of the p-value for infinitely many toys."""
-    significance: Significance
-    """The one-sided Z of the p-value; a lower bound where no toy lies above."""
+    """The 95 % interval of the p-value for infinitely many toys, see ``sparker.pvalues.limits``."""
     above: int
     """Toys at least as extreme as the data."""
     n_toys: int
@@ -92,6 +90,17 @@ class TestResult:
     timings: dict[str, float]
     """Seconds."""
     notes: tuple[str, ...]
+
+    @property
+    def significance(self) -> float:
+        """The one-sided Z of the p-value; minus infinity where that is 1."""
+        return significance(self.p_value)
+
+    @property
+    def significance_interval(self) -> tuple[float, float]:
+        """The same of the ends of the p-value's interval; infinity where no toy lies above."""
+        low, high = self.interval
+        return significance(high), significance(low)
 
     @property
     def t(self) -> np.ndarray:  # (m,)
@@ -169,7 +178,7 @@ class TestResult:
         return self.components(rows).sum(1)
 
     def tail_fit(self) -> TailFit:
-        """A p-value beyond the reach of the toys, extrapolated; refused where the fit is bad."""
+        """An estimate beyond the reach of the toys, extrapolated; refused where the fit is bad."""
         toys = self.null_evidence.reshape(len(self.null_evidence), -1)
         return fit_tail(self.evidence.ravel(), toys, self.settings["combine"])
 
@@ -178,7 +187,7 @@ class TestResult:
         low, high = self.interval
         lines = [
             f"p-value {self.p_value:.4g} (95 % interval {low:.2g} to {high:.2g}), "
-            f"significance {self.significance} sigma",
+            f"significance {in_sigmas(self.p_value, self.interval)}",
             f"{self.above} of {self.n_toys} anomaly-free experiments look at least as different "
             "from the reference as the data do",
         ]
@@ -200,8 +209,10 @@ class TestResult:
         found: dict[str, Any] = {
             "p_value": self.p_value,
             "p_interval": {"low": low, "high": high, "confidence": CONFIDENCE},
-            "significance": self.significance.plain,
-            "significance_is_lower_bound": self.significance.at_least,
+            "significance": _finite(self.significance),
+            "significance_interval": dict(
+                zip(("low", "high"), map(_finite, self.significance_interval), strict=True)
+            ),
             "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
             "widths": [
                 {
@@ -272,7 +283,6 @@ class TestResult:
                 contents[field.name] = value
             else:
                 header[field.name] = value
-        header["significance"] = [float(self.significance), self.significance.at_least]
         arrays.write(Path(path), header, contents)
 
     @classmethod
@@ -295,7 +305,7 @@ class TestResult:
 
     def __repr__(self) -> str:
         return (
-            f"<TestResult p_value={self.p_value:.4g} significance {self.significance} "
+            f"<TestResult p_value={self.p_value:.4g} significance {self.significance:.2f} "
             f"toys={self.n_toys}>"
         )
 
@@ -316,6 +326,11 @@ def _effect(observed: float, null: np.ndarray) -> Effect:
     return Effect(events, least, float(observed + middle - low))
 
 
+def _finite(value: float) -> float | None:
+    """A number as JSON knows it."""
+    return value if np.isfinite(value) else None
+
+
 def _finite_quantile(values: np.ndarray, q: float) -> float | None:
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, q)) if len(finite) else None
@@ -333,8 +348,6 @@ def _restore(header: Mapping[str, Any], contents: Mapping[str, np.ndarray]) -> d
             values[name] = Ensemble(*(contents[f"{name}.{k}"] for k in Ensemble._fields))
         else:
             values[name] = header[name]
-    z, at_least = values["significance"]
-    values["significance"] = Significance(float(z), bool(at_least))
     low, high = values["interval"]
     values["interval"] = float(low), float(high)
     for name in ("columns", "notes", "readings"):
@@ -367,9 +380,5 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and bool(
             one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
-        )
-    if isinstance(one, Significance):
-        return isinstance(other, Significance) and bool(
-            one == other and one.at_least == other.at_least
         )
     return bool(one == other)

@@ -5,16 +5,26 @@ until ``exceedances`` of them lie above the data; if that takes l toys, p = exce
 does not happen within all toys, p = (1 + number above) / (toys + 1) as ever. Both are exact (J.
 Besag and P. Clifford, Biometrika 78, 301, 1991), given scores that do not depend on how many toys
 were drawn. Ranks do, so the first ``table`` toys are set aside: they only fix the scale of each
-column, and the toys after them are compared with the data.
+column, and the toys after them are compared with the data. For the same reason the interval of the
+p-value is exact, for infinitely many toys compared by the scale of this table.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.stats import beta
 
 from sparker.combine import Combination
-from sparker.pvalues import CONFIDENCE, Ranked, clopper_pearson, p_values, smooth_p_values
+from sparker.pvalues import (
+    CONFIDENCE,
+    Ranked,
+    clopper_pearson,
+    p_values,
+    smooth_p_values,
+    tied,
+    tied_scores,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +49,12 @@ class Sequential:
         ``complete`` says that there are no more toys to come. Only the toys up to the decision
         count, however many more were trained along with them.
         """
+        t = tied(t, like=t[1 : 1 + self.table])  # toys to come change nothing
         table, compared = t[1 : 1 + self.table], t[1 + self.table :]
         if len(compared) == 0:
             return None
         rows = np.concatenate([t[:1], compared])
-        score = combine(smooth_p_values(rows, table))
+        score = tied_scores(combine(smooth_p_values(rows, table)))
         finite = np.isfinite(rows).all(axis=1)
         score = np.where(finite, score, np.inf)
         above = np.cumsum(score[1:] >= score[0])
@@ -51,14 +62,14 @@ class Sequential:
         if len(reached):
             n = int(reached[0]) + 1
             k, p_value = self.exceedances, self.exceedances / n
-            interval = _inverse_binomial(k, n)
+            limits = partial(_inverse_binomial, k, n)
         elif complete:
             n, k = len(compared), int(above[-1])
-            p_value, interval = (k + 1) / (n + 1), clopper_pearson(k, n)
+            p_value, limits = (k + 1) / (n + 1), partial(clopper_pearson, k, n)
         else:
             return None
         by_column = p_values(t[: 1 + self.table + n])[0]
-        return Ranked(by_column, score[: n + 1], p_value, interval, k, n)
+        return Ranked(by_column, score[: n + 1], p_value, k, n, limits)
 
 
 def _inverse_binomial(

@@ -37,7 +37,7 @@ def null_distribution(
     )  # fmt: skip
     label = f"the data: p = {result.p_value:.2g}"
     if np.isfinite(result.significance):
-        label += f", {result.significance} sigma"
+        label += f", {result.significance:.2f} sigma"
     line = ax.axvline(result.score, color=DATA, lw=2, label=label)
     ax.set_xlabel("combined score, larger where the samples differ more")
     ax.set_ylabel("experiments")

@@ -26,6 +26,8 @@ CHANCE = (
 )
 MORE = "make more of them (n_calibration, or --calibrations)"
 SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
+MINUS = "\N{MINUS SIGN}"
+AT_LEAST, AT_MOST = "\N{GREATER-THAN OR EQUAL TO} ", "\N{LESS-THAN OR EQUAL TO} "
 TIMES = "\N{NO-BREAK SPACE}\N{MULTIPLICATION SIGN}\N{NO-BREAK SPACE}"
 USUAL_LEVEL = 0.05  # above it, and without a level given, a p-value is called unremarkable
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -37,8 +39,8 @@ class Verdict(NamedTuple):
     headline: str
     kind: str
     """``"anomaly"``, ``"compatible"`` or, where nothing could be decided, ``"open"``."""
-    significance: str
-    tail: tuple[str, str] | None  # an extrapolated p-value and its range
+    significance: tuple[str, str] | None  # and its range; none where p = 1
+    tail: tuple[str, str] | None  # an extrapolated p-value, and what is sure without it
     sentences: list[str]
     effects: list[tuple[str, str, str]]  # name, number of rows, its range
     cautions: list[str]
@@ -67,7 +69,7 @@ def verdict(result: TestResult, alpha: float | None) -> Verdict:
         headline=headline,
         kind=kind,
         significance=_significance(result),
-        tail=None if tail is None else (number(tail.p_value, 2), _range(*tail.interval)),
+        tail=None if tail is None else (_estimate(tail), number(tail.interval[1], 2)),
         sentences=_sentences(result, kind, alpha, tail),
         effects=_effects(result),
         cautions=_cautions(result, alpha, kind),
@@ -88,7 +90,7 @@ def number(value: float, digits: int = 3) -> str:
         else:
             mantissa, exponent = text.split("e")
             text = f"{mantissa}{TIMES}{power(int(exponent))}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    return text.replace("-", MINUS)
 
 
 def power(exponent: int) -> str:
@@ -96,8 +98,8 @@ def power(exponent: int) -> str:
     return "10" + str(exponent).translate(SUPERSCRIPT)
 
 
-def _range(low: float, high: float) -> str:
-    return f"{number(low, 2)} to {number(high, 2)}"
+def _estimate(tail: TailFit) -> str:
+    return f"{AT_MOST * tail.at_reach}{number(tail.p_value, 2)}"
 
 
 def _count(n: int, what: str) -> str:
@@ -112,12 +114,13 @@ def _bare_headline(result: TestResult) -> str:
     return f"{above:,} of {n} {look} at least as different as the data"
 
 
-def _significance(result: TestResult) -> str:
-    z = float(result.significance)
-    if not math.isfinite(z):
-        return "none"
-    at_least = "\N{GREATER-THAN OR EQUAL TO} " if result.significance.at_least else ""
-    return f"{at_least}{z:.2f} {SIGMA}".replace("-", "\N{MINUS SIGN}")
+def _significance(result: TestResult) -> tuple[str, str] | None:
+    if not math.isfinite(result.significance):
+        return None
+    low, high = result.significance_interval
+    ends = f"{low:.2f} to {high:.2f}" if math.isfinite(high) else f"{low:.2f} or more"
+    z = f"{result.significance:.2f} {SIGMA}"
+    return z.replace("-", MINUS), ends.replace("-", MINUS)
 
 
 def _tail(result: TestResult) -> TailFit | None:
@@ -143,9 +146,8 @@ def _sentences(
         )
     if above == 0:
         sentences.append(
-            f"With {_count(n, 'experiment')} the p-value cannot fall below 1/{n + 1:,}, so the "
-            "significance is a lower bound: the data may be further out than these experiments can "
-            "tell."
+            f"With {_count(n, 'experiment')} the p-value cannot fall below 1/{n + 1:,}: the data "
+            "may be further out than these experiments can tell, and more of them would show it."
         )
     else:
         sentences.append(
@@ -154,11 +156,11 @@ def _sentences(
         )
     if tail is not None:
         sentences.append(
-            f"Extrapolated, the p-value is {number(tail.p_value, 2)}, or {tail.significance:.1f} "
-            f"{SIGMA}, with a 95 % range of {_range(*tail.interval)}. This is not measured: it "
-            f"continues a curve fitted to the {tail.n_tail:,} most different of the experiments, "
-            "and the range does not cover the case that their tail goes on differently. Quote its "
-            "upper end, if at all; the verdict makes no use of it."
+            f"Extrapolated, the p-value is {_estimate(tail)}, or {AT_LEAST * tail.at_reach}"
+            f"{tail.significance:.1f} {SIGMA}. This is not measured: it continues a curve fitted "
+            f"to the {tail.n_tail:,} most different of the experiments, and their tail may go on "
+            "differently. Without it the experiments say no more than that the p-value is below "
+            f"{number(tail.interval[1], 2)}. The verdict makes no use of it."
         )
     if kind == "anomaly":
         sentences.append(DIFFERENCE + (WHERE if result.models is not None else ""))
