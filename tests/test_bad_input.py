@@ -6,6 +6,7 @@ import pytest
 
 import sparker
 from sparker import batch
+from sparker.nulls import Resample
 
 N_REFERENCE, N_DATA = 200, 50
 RNG = np.random.default_rng(0)
@@ -100,15 +101,16 @@ def test_samples_that_cannot_be_compared_are_refused(reference, data, message):
         (["a"] * N_REFERENCE, "reference_weights must be numeric"),
         (
             np.repeat([30.0, 1.0], [1, N_REFERENCE - 1]),
-            "too uneven: row 0 alone stands for .* merge or drop such rows, or use a simulator",
+            "too uneven: row 0 weighs 26.2 times the mean, and of 200 rows only .* are left .* too "
+            "few for 50 data rows. Drop or merge such rows; or, .* a function",
         ),
     ],
     ids=["negative", "zero", "nan", "length", "text", "uneven"],
 )
-@pytest.mark.parametrize("null", ["permutation", "resample"])
+@pytest.mark.parametrize("strata", [None, (np.arange(N_REFERENCE) % 2, np.arange(N_DATA) % 2)])
 @pytest.mark.parametrize("chunk", [None, 4])
-def test_weights_that_are_none_are_refused(weights, message, null, chunk):
-    refuse(message, reference_weights=weights, null=null, chunk=chunk)
+def test_weights_that_are_none_are_refused(weights, message, strata, chunk):
+    refuse(message, reference_weights=weights, strata=strata, chunk=chunk)
 
 
 @pytest.mark.parametrize("expected", [0, -3.0, np.nan, np.inf])
@@ -129,12 +131,32 @@ def changing():
         (lambda rng, n: rng.normal(size=n), "the simulator's output must be 2-D"),
         (lambda rng, n: np.full((n, 2), np.nan), "the simulator's output has 100 NaN or infinite"),
         (changing(), "other rows for the same generator; it must draw from the rng it is given"),
-        (REFERENCE, "100% of the reference rows are in the simulator's pool; .* Take them out"),
         (
-            np.concatenate([REFERENCE[:120], DATA]),
-            "60% of the reference rows are in the simulator's pool",
+            REFERENCE,
+            "200 of the 200 rows of the simulator's pool are in the reference as well; .* Take the "
+            "rows of the reference out of the pool, or relabel with null='permutation'",
         ),
-        (DATA[:20], "the simulator's pool has 20 rows, a toy needs 50; add rows"),
+        (
+            np.concatenate([REFERENCE[:120], OTHERS[:50]]),
+            "120 of the 170 rows of the simulator's pool are in the reference as well",
+        ),
+        (
+            np.concatenate([OTHERS, DATA[:20]]),
+            "20 of the 320 rows of the simulator's pool are in the data as well; .* Take the rows "
+            "of the data out of the pool",
+        ),
+        (
+            lambda rng, n: REFERENCE[rng.integers(N_REFERENCE, size=n)],
+            "rows of what the simulator drew are in the reference as well",
+        ),
+        (
+            lambda rng, n: REFERENCE[rng.permutation(N_REFERENCE)[:n]],
+            "rows of what the simulator drew are in the reference as well",
+        ),
+        (
+            lambda rng, n: OTHERS[rng.integers(len(OTHERS), size=n)],
+            r"of 1000 rows that the simulator drew for 20 toys came twice: .* Simulator\(rows\)",
+        ),
         (DATA[:, :1], "reference has 2 features, the simulator's pool has 1; both must have"),
         (DATA * np.nan, "the simulator's pool has 100 NaN or infinite values"),
     ],
@@ -178,12 +200,13 @@ GROUPS = np.arange(N_REFERENCE) // 4, 1000 + np.arange(N_DATA) // 5
         (
             GROUPS,
             {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
-            "groups mean nothing to a simulator: let it draw rows that belong together",
+            "groups mean nothing to a simulator: let it draw rows as they come",
         ),
         (
-            (np.arange(N_REFERENCE) // 25, GROUPS[1]),
-            {"null": "resample"},
-            "takes 10 groups out of the reference as data and needs 11 in all, .* has 8; take a",
+            GROUPS,
+            {},
+            "no group of the data has as many rows as a group of the reference, so that none can "
+            r"change places with another; .* null=Permutation\(group_rows=4\)",
         ),
     ],
 )
@@ -194,29 +217,27 @@ def test_groups_that_cannot_be_relabelled_are_refused(groups, settings, message)
 @pytest.mark.parametrize(
     ("null", "message"),
     [
-        ("bootstrap", "null must be 'permutation', 'resample' or an object .* got 'bootstrap'"),
+        ("bootstrap", "null must be 'permutation', a Permutation or a Simulator, got 'bootstrap'"),
+        ("resample", "null='permutation' uses the same two samples and is exact"),
         ("simulator", r"a simulator needs something to draw from: null=Simulator\(function\)"),
         (lambda rng, n: rng.normal(size=(n, 2)), r"a function that draws rows goes into Simulator"),
-        (None, "null must be 'permutation', 'resample' or an object .* got None"),
-        (
-            sparker.Resample(n_reference=190),
-            "takes 50 rows out of the reference as data and needs 240 in all, the reference has "
-            "200; take a larger one, or relabel with the permutation scheme",
-        ),
+        (None, "null must be 'permutation', a Permutation or a Simulator, got None"),
+        (sparker.Permutation(group_rows=2), "group_rows is for groups; give groups, or leave it"),
     ],
 )
 def test_schemes_that_are_none_are_refused(null, message):
     refuse(message, null=null)
 
 
-def test_a_reference_too_small_to_resample_is_refused():
-    refuse("needs 51 in all, the reference has 50; take a larger one", DATA + 1, null="resample")
+def test_a_reference_too_small_to_be_split_is_refused():
+    with pytest.raises(ValueError, match="needs 51 in all, the reference has 50; take a larger"):
+        Resample(DATA, 50, None, 0)
 
 
-@pytest.mark.parametrize("n_reference", [0, -5, 1.5])
-def test_a_resampled_reference_has_a_number_of_rows(n_reference):
-    with pytest.raises(ValueError, match="n_reference must be"):
-        sparker.test(REFERENCE, DATA, **QUICK, null=sparker.Resample(n_reference))
+@pytest.mark.parametrize("group_rows", [0, -5, 1.5])
+def test_groups_are_cut_to_a_number_of_rows(group_rows):
+    with pytest.raises(ValueError, match=f"group_rows must be a whole number .* got {group_rows}"):
+        sparker.Permutation(group_rows=group_rows)
 
 
 @pytest.mark.parametrize(
@@ -316,11 +337,21 @@ def test_a_statistic_without_a_value_for_the_data_ends_the_test_before_the_toys(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"null": sparker.Simulator(OTHERS[:70])}, "pool has 70 rows"),
-        ({"reference_weights": np.repeat([2.0, 1.0], [1, N_REFERENCE - 1])}, "too uneven"),
+        ({"null": sparker.Simulator(OTHERS[:70])}, "pool has 70 rows, a toy needs up to 114; add"),
+        (
+            {"reference": REFERENCE[:50], "reference_weights": np.tile([1.0, 0.01], 25)},
+            "a toy with 79 data rows leaves no reference in a pool of 7",
+        ),
+        (
+            {
+                "reference": REFERENCE[:25],
+                "reference_weights": (np.linspace(1, 2, 25), np.ones(N_DATA)),
+            },
+            "leaves no reference in a pool of 75",
+        ),
         ({"reference": REFERENCE[:25]}, "leaves no reference in a pool of 75"),
     ],
-    ids=["simulator", "weights", "rows"],
+    ids=["simulator", "weights", "weights of both", "rows"],
 )
 def test_what_only_toys_with_many_events_would_meet_is_said_beforehand(settings, message):
     # With this seed, toy 6 has 79 data rows and those before it none above 50.

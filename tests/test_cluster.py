@@ -17,6 +17,7 @@ import sparker
 from sparker import statistic
 from sparker.calibrate import ClusterError
 from sparker.cli import main
+from sparker.nulls import Experiments, Permutation
 
 distributed = pytest.importorskip("distributed")
 cluster_module = pytest.importorskip("sparker.cluster")
@@ -100,7 +101,15 @@ def pids(cluster):
 # All is well.
 
 
-@pytest.mark.parametrize("null", ["permutation", "resample"])  # one arm, and two
+class Apart:
+    """Relabelled toys, and the observed experiment made ready by itself."""
+
+    def experiments(self, observed, seed):
+        one, other = (Permutation().experiments(observed, seed) for _ in range(2))
+        return Experiments(one.observed, other.toys)
+
+
+@pytest.mark.parametrize("null", ["permutation", Apart()], ids=["one arm", "two arms"])
 def test_workers_find_the_same_to_the_bit(null, client, tmp_path):
     here = run(null=null)  # first: what is compiled here serves the workers
     told = []

@@ -96,7 +96,7 @@ def test_every_setting_reaches_the_test(fitted, monkeypatch):
     others = {
         "preprocess": sparker.whiten,
         "combine": sparker.cauchy,
-        "null": sparker.Resample(),
+        "null": sparker.Simulator(np.zeros((9, 2))),
         "n_calibration": 4,
     }
     model = SparKer(**kernels, **widths, **others, random_state=3)
@@ -179,7 +179,7 @@ def test_searches_over_settings(fitted):
 
 
 def test_clone_and_set_params(fitted):
-    scheme = sparker.Resample()
+    scheme = sparker.Permutation(group_rows=3)
     copy = clone(fitted).set_params(n_kernels=3, null=scheme, preprocess=sparker.whiten)
     assert (copy.n_kernels, copy.null, copy.preprocess) == (3, scheme, sparker.whiten)
     assert clone(copy).get_params() == copy.get_params()

@@ -342,22 +342,22 @@ def test_very_few_data_points_are_no_trouble(dtype, n_data):
 
 
 @pytest.mark.parametrize(
-    ("null", "explores"),
+    "settings",
     [
-        ("permutation", True),
-        (sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2))), True),
-        (sparker.Simulator(np.random.default_rng(1).normal(size=(200, 2))), False),
-        ("resample", False),
+        {},
+        {"strata": (np.arange(200) % 2, np.arange(40) % 2)},
+        {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
+        {"null": sparker.Simulator(np.random.default_rng(1).normal(size=(200, 2)))},
     ],
+    ids=["permutation", "strata", "simulator", "pool"],
 )
-def test_toys_of_one_pool_without_the_data_do_not_explore(null, explores):
+def test_toys_of_every_exact_scheme_explore(settings):
     rng = np.random.default_rng(0)
     reference, data = rng.normal(size=(200, 2)), rng.normal(size=(40, 2))
     for widths in (None, sparker.WidthConfig(steps=20, n_widths=2)):
-        experiment = prepare(reference, data, n_calibration=2, null=null, widths=widths)
+        experiment = prepare(reference, data, n_calibration=2, widths=widths, **settings)
         for arm in (experiment.plan.observed, experiment.plan.toys):
-            readings = arm.statistic.readings
-            assert readings == (sparker.READINGS if explores else sparker.READINGS[:1])
+            assert arm.statistic.readings == sparker.READINGS
 
 
 def test_explorations_must_be_steps_of_the_schedule():

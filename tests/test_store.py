@@ -40,7 +40,8 @@ def draw_rows(rng, n):
 
 KINDS = {
     "permutation": {},
-    "resample": {"null": "resample"},
+    "strata": {"strata": (np.arange(N_REFERENCE) % 4, np.arange(N_DATA) % 3)},
+    "pool": {"null": sparker.Simulator(np.random.default_rng(9).normal(size=(300, 2)))},
     "simulator": {"null": sparker.Simulator(draw_rows)},
 }
 
@@ -423,8 +424,18 @@ def changed_by_little(array):
         ({"reference_weights": np.tile([1, 2], 100)}, r"reference \("),
         ({"expected": 50.0}, r"expected \(None there, 50.0 here\)"),
         ({"groups": (np.arange(200), np.arange(200, 250))}, r"groups \(None there"),
-        ({"null": "resample"}, r"null.is \(Permutation there, Resample here\)"),
-        ({"null": sparker.Resample(100)}, r"null.n_reference \(None there, 100 here\)"),
+        ({"strata": (np.arange(200) % 2, np.arange(50) % 2)}, r"strata \(None there"),
+        (
+            {"reference_weights": (np.ones(200), np.tile([1.0, 2.0], 25))},
+            r"data_weights \(None there",
+        ),
+        (
+            {
+                "groups": (np.arange(200), np.arange(200, 250)),
+                "null": sparker.Permutation(group_rows=1),
+            },
+            r"null.group_rows \(None there, 1 here\)",
+        ),
         ({"null": sparker.Simulator(draw_rows)}, r"null.is \(Permutation there, Simulator here\)"),
         ({"preprocess": sparker.whiten}, r"preprocess \(decorrelate there, whiten here\)"),
         ({"config": sparker.FitConfig(n_kernels=2)}, r"kernels.n_kernels \(3 there, 2 here\)"),
@@ -568,7 +579,7 @@ def test_the_manifest_of_something_else_is_left_alone(content, message, tmp_path
 def test_toys_of_another_version_are_not_continued(store, fits):
     manifest = json.loads((store / "manifest.json").read_text())
     (store / "manifest.json").write_text(json.dumps(manifest | {"sparker": "0.0.1", "format": 0}))
-    with pytest.raises(ValueError, match=r"format \(0 there, 1 here\); sparker \(0.0.1 there"):
+    with pytest.raises(ValueError, match=r"format \(0 there, 2 here\); sparker \(0.0.1 there"):
         run(store=store)
     assert fits == []
 
@@ -608,8 +619,11 @@ def test_toys_that_are_all_lost_leave_a_p_value_of_one(tmp_path):
     reference, data = make_samples()
 
     def only_the_data(rng, sample):
-        is_observed = np.array_equal(np.flatnonzero(sample.data_weight), np.arange(200, 250))
+        labelled = sample.points[sample.data_weight > 0]
+        is_observed = np.array_equal(np.sort(labelled, axis=0), np.sort(data, axis=0))
         return 3.0 if is_observed else np.nan
 
-    result = sparker.test(reference, data, **QUICK, statistic=only_the_data)
+    result = sparker.test(
+        reference, data, **QUICK, statistic=only_the_data, preprocess=sparker.unchanged
+    )
     assert (result.p_value, result.n_failed) == (1, N_TOYS)

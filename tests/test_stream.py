@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy.stats import chisquare, hypergeom
+from scipy.stats import chisquare, hypergeom, kstest, nchypergeom_fisher
 
 import sparker
 from sparker import FitConfig, TwoSample, WidthConfig, batch, io, passes, streamed
@@ -51,8 +51,8 @@ def in_memory(toys, numbers):
         else np.unpackbits(bits, axis=1, count=n_rows).astype(bool)
         for bits in (labels.is_data, labels.is_out)
     )
-    own = np.ones((1, n_rows)) if toys.weights is None else toys.weights.astype(float)
-    reference = np.where(is_data | is_out, 0, own[labels.kind] * labels.factor[:, None])
+    own = np.ones(n_rows) if toys.weights is None else toys.weights.astype(float)
+    reference = np.where(is_data | is_out, 0, own * labels.factor[:, None])
     points = toys.pool.read(0, n_rows).astype(float)
     return TwoSample(points, reference, is_data.astype(float))
 
@@ -62,6 +62,7 @@ CASES = {
     "many features": (8, {}),
     "Poisson": (2, {"expected": 300.0}),
     "weights": (3, {"reference_weights": np.random.default_rng(0).uniform(0.5, 1.5, 9000)}),
+    "weights of both": (3, {"reference_weights": lambda rows: np.exp(rows[:, 0])}),
 }
 
 
@@ -125,6 +126,57 @@ def test_every_row_is_as_likely_to_be_data(monkeypatch):
     assert chisquare(found, expected).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_data_are_anywhere_in_the_pool_and_all_rows_are_there_once(case):
+    d, options = CASES[case]
+    reference, data = two(d)
+    toys = toys_of(reference, data, **options)
+    observed = samples(reference, data, **options)
+    arm = relabelled_rows(
+        samples(sparker.stream(reference, memory=LITTLE), data, may_stream=True, **options), 3
+    ).toys
+    near = decorrelate(arm.basis)
+    pool = toys.pool.read(0, toys.pool.shape[0])
+
+    def same(rows):
+        return (near(rows) - toys.origin).astype(pool.dtype)
+
+    assert toys.n_data == len(data)
+    np.testing.assert_array_equal(pool[toys.data_rows], same(data))
+    assert kstest(toys.data_rows / len(pool), "uniform").pvalue > 1e-6
+    rest = np.delete(pool, toys.data_rows, axis=0)
+    if case != "weights":
+        np.testing.assert_array_equal(rest, same(reference))  # in their order
+    else:  # those that were kept
+        assert 5500 < len(rest) < 6500  # two in three
+        both = np.concatenate([rest, same(reference)])
+        assert len(np.unique(both, axis=0)) == len(reference)
+    if toys.weights is not None:
+        np.testing.assert_allclose(toys.weights[toys.data_rows], observed.data_weights, rtol=1e-6)
+        others = np.delete(toys.weights, toys.data_rows)
+        np.testing.assert_allclose(others, observed.weights, rtol=1e-6)
+    labels = toys([0])
+    is_data = np.unpackbits(labels.is_data[0], count=len(pool))
+    np.testing.assert_array_equal(np.flatnonzero(is_data), toys.data_rows)
+
+
+def test_weights_of_both_decide_who_is_data_in_blocks():
+    reference, data = (np.repeat([0.0, 1.0], n)[:, None] for n in ((40, 40), (10, 30)))
+    toys = toys_of(reference, data, reference_weights=lambda rows: 1 + 2 * rows[:, 0])
+    where = toys.pool.read(0, 120)[:, 0]
+    is_one = where > where.mean()
+    found = [np.unpackbits(toys([i]).is_data[0], count=120)[is_one].sum() for i in range(1, 1500)]
+    # Of 40 among 50 and 70, so many of the latter as their odds say: Fisher's distribution.
+    expected = nchypergeom_fisher(120, 70, 40, 3)
+    z = (np.mean(found) - expected.mean()) / (expected.std() / len(found) ** 0.5)
+    assert abs(z) < 5
+    assert np.std(found) == pytest.approx(expected.std(), rel=0.1)
+    for i in range(3):
+        labels = toys([i])
+        taken = np.unpackbits(labels.is_data[0], count=120).astype(bool)
+        assert toys.weights[~taken].sum() * labels.factor[0] == pytest.approx(40)
+
+
 def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
     reference, data = two()
     np.save(tmp_path / "reference.npy", reference.astype(np.float32))
@@ -135,9 +187,12 @@ def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
     assert streamed_result.p_value == 1 / 21
     assert np.all(np.argsort(-streamed_result.scores)[:10] < 20)
     whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20, **QUICK)
-    np.testing.assert_allclose(streamed_result.widths, whole.widths)
-    # The same sample, so the same fit to it up to rounding; the toys are other relabellings.
-    np.testing.assert_allclose(streamed_result.evidence, whole.evidence, rtol=0.02, atol=0.5)
+    # The same sample with its rows in another order, so that other rows are looked at first: what
+    # is read off around them differs by little, what kernels reach in a few steps by more.
+    np.testing.assert_allclose(streamed_result.widths, whole.widths, rtol=0.03)
+    looked, expected = (result.evidence[:, 1:] for result in (streamed_result, whole))
+    np.testing.assert_allclose(looked, expected, rtol=0.1, atol=0.5)
+    np.testing.assert_allclose(streamed_result.t, whole.t, rtol=0.4, atol=2)
     assert streamed_result.n_reference == whole.n_reference == 9000
 
 
@@ -176,9 +231,10 @@ def test_stores_know_streamed_references_apart(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"null": "resample"}, "goes with relabelled toys"),
+        ({"null": sparker.Simulator(two(seed=1)[0])}, "goes with relabelled toys"),
         ({"statistic": sparker.baselines.Frechet()}, "SparKer's own statistic"),
         ({"groups": (np.arange(9000), 9000 + np.arange(300))}, "groups need all rows"),
+        ({"strata": (np.arange(9000) % 2, np.arange(300) % 2)}, "strata need all rows"),
         ({"expected": 300, "reference_weights": np.linspace(1, 2, 9000)}, "not both"),
     ],
 )
@@ -195,22 +251,27 @@ def test_rows_of_both_precisions_are_fitted_in_one():
     data = (1.7e6 + rng.normal(size=(4_000, 1))).astype(np.float32).astype(np.float64)
     toys = toys_of(reference, data)
     pool = toys.pool.read(0, 24_000)
-    assert abs(pool[:20_000].mean() - pool[20_000:].mean()) < 0.05
-    assert set(np.unique(pool[20_000:])) <= set(np.unique(pool))
+    of_data, of_reference = pool[toys.data_rows], np.delete(pool, toys.data_rows)
+    assert abs(of_data.mean() - of_reference.mean()) < 0.05
+    assert np.isin(of_data, of_reference).mean() > 0.9
     steps = np.unique(np.round(np.diff(np.unique(pool)), 5))
     assert len(steps) <= 4  # one grid for all of them
 
 
-def test_rows_without_weight_are_nowhere_to_look():
+@pytest.mark.parametrize("of_data", [False, True])
+def test_rows_without_weight_are_nowhere_to_look(of_data):
     reference, data = two()
     reference[:40] = 50  # far from everything
     weights = np.ones(len(reference))
     weights[:40] = 0
     result = sparker.test(
-        sparker.stream(reference, memory=LITTLE), data, n_calibration=3, reference_weights=weights,
-        **QUICK,
+        sparker.stream(reference, memory=LITTLE), data, n_calibration=3, **QUICK,
+        reference_weights=(weights, np.ones(300)) if of_data else weights,
     )  # fmt: skip
     assert result.n_failed == 0
+    # All others weigh the same, so that no more than these are left out.
+    notes = [note for note in result.notes if "take part" in note]
+    assert [note.split(" reference")[0] for note in notes] == ["8,960 of 9,000"] * (not of_data)
 
 
 def test_masked_values_are_refused():
@@ -301,7 +362,8 @@ def test_the_command_streams_any_file_that_knows_its_rows(tmp_path):
     assert "is read whole, so it cannot be streamed" in run(*[tmp_path / "data.npz"] * 2).output
     for options, message in (
         (("--groups", "pt"), "does not go with --groups"),
-        (("--null", "resample"), "does not go with --null"),
+        (("--null", "simulator", "--pool", tmp_path / "data.npy"), "does not go with --null"),
+        (("--strata", "pt"), "does not go with --strata"),
         (("--memory", "0.00001"), "at least 2**20"),
     ):
         refused = run(tmp_path / "reference.npy", tmp_path / "data.npy", *options)

@@ -18,11 +18,10 @@ from sparker.ensemble import (
 )
 from sparker.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
 from sparker.monitor import Monitor
-from sparker.nulls import Permutation, Resample, Simulator
+from sparker.nulls import Permutation, Simulator
 from sparker.power import power_study
 from sparker.preprocess import decorrelate, standardise, unchanged, whiten
 from sparker.presets import annealed, paper
-from sparker.pvalues import Significance
 from sparker.result import TestResult
 from sparker.rows import stream
 from sparker.sample import TwoSample, as_points, pad, pool, stack, two_sample
@@ -57,10 +56,8 @@ __all__ = [
     "Loss",
     "Monitor",
     "Permutation",
-    "Resample",
     "Schedule",
     "Sequential",
-    "Significance",
     "Simulator",
     "SparKer",
     "TestResult",

@@ -16,7 +16,7 @@ from sparker.record import digest, plain, versions
 from sparker.statistic import KernelStatistic, Outcome, Prepared, Statistic
 from sparker.store import Store, begun
 
-FORMAT = 1
+FORMAT = 2
 """Of a store; one with another number is not continued."""
 
 
@@ -33,6 +33,8 @@ class Plan(NamedTuple):
 
     observed: Ready
     toys: Ready
+    n_toys: int | None = None  # how many different toys there are, where they are few
+    notes: tuple[str, ...] = ()  # what became of the samples
 
 
 def ready(arm: Arm, preprocess: Preprocess, statistic: Statistic) -> Ready:
@@ -52,10 +54,10 @@ def ready(arm: Arm, preprocess: Preprocess, statistic: Statistic) -> Ready:
 
 def plan(experiments: Experiments, preprocess: Preprocess, statistic: Statistic) -> Plan:
     """Make all experiments of a test ready."""
-    toys = ready(experiments.toys, preprocess, statistic)
-    if experiments.observed is experiments.toys:
-        return Plan(toys, toys)
-    return Plan(ready(experiments.observed, preprocess, statistic), toys)
+    observed = toys = ready(experiments.toys, preprocess, statistic)
+    if experiments.observed is not experiments.toys:
+        observed = ready(experiments.observed, preprocess, statistic)
+    return Plan(observed, toys, experiments.n_toys, experiments.notes)
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,7 @@ def _parts(plan: Plan, numbers: Sequence[int], chunk: int) -> list[Part]:
 
 
 def describe(
-    statistic: Prepared, observed: Samples, scheme: Scheme, preprocess: Preprocess, seed: int
+    statistic: Prepared, observed: Samples, scheme: object, preprocess: Preprocess, seed: int
 ) -> dict[str, Any]:
     """What makes one toy what it is: toys that agree in all of this belong to the same test."""
     if observed.rows is None:
@@ -243,4 +245,6 @@ def describe(
         "reference_rows": observed.n_reference,
         "data": digest(observed.data),
         "groups": None if observed.groups is None else digest(*observed.groups),
+        "strata": None if observed.strata is None else digest(*observed.strata),
+        "data_weights": None if observed.data_weights is None else digest(observed.data_weights),
     }

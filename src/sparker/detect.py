@@ -14,11 +14,10 @@ from sparker.calibrate import Makers, Plan, Ready, Recipe, Table
 from sparker.combine import Combination, minimum
 from sparker.design import FitConfig
 from sparker.ensemble import Ensemble, components
-from sparker.nulls import Permutation, Samples, Scheme, largest_toy, samples, scheme
+from sparker.nulls import Permutation, Samples, Scheme, Weights, largest_toy, samples, scheme
 from sparker.preprocess import Preprocess, Transform, decorrelate
-from sparker.presets import resampled
 from sparker.progress import reporter
-from sparker.pvalues import Ranked, rank, significance
+from sparker.pvalues import Ranked, rank
 from sparker.record import plain, versions
 from sparker.result import TestResult
 from sparker.rows import Rows, streamed
@@ -41,9 +40,10 @@ def test(
     n_calibration: int = 300,
     seed: int = 0,
     null: str | Scheme = "permutation",
-    reference_weights: ArrayLike | None = None,
+    reference_weights: Weights | None = None,
     expected: float | None = None,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
+    strata: tuple[ArrayLike, ArrayLike] | None = None,
     config: FitConfig | None = None,
     widths: WidthConfig | None = None,
     preprocess: Preprocess = decorrelate,
@@ -61,17 +61,19 @@ def test(
         reference: anomaly-free rows (N_R, d), several times as many as data rows if possible; or
             ``sparker.stream(...)``, for more of them than fit into memory.
         data: the rows in question (N_D, d), with the same columns.
-        n_calibration: number of anomaly-free experiments; p-values go down to one over this + 1.
+        n_calibration: number of anomaly-free experiments; p-values go down to one over this + 1. To
+            be chosen beforehand: raised until p is small, it makes p-values too small.
         seed: decides the toys and the fits; the same seed gives the same p-value.
-        null: how anomaly-free experiments are made, ``"permutation"``, ``"resample"`` or an object
-            of ``sparker.nulls``.
-        reference_weights: one a reference row, if their density is only the expected one when
-            weighted.
+        null: how anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``.
+        reference_weights: what reference rows must be weighted by to have the density expected of
+            the data: a function of rows; a pair, the weights of the reference rows and those that
+            the data rows would have as reference rows; or, at the cost of rows, the first alone.
         expected: the number of data rows expected; if given, the total count is tested too.
         groups: a pair, the group of each reference row and of each data row; groups stay together.
+        strata: a pair, the stratum of each reference row and of each data row (run, site, period,
+            pair); labels are exchanged within strata only, and only within them are rows compared.
         config: the settings of the kernels and their training.
-        widths: which widths the kernels go through, how, and in how many steps; toys from one pool
-            of rows do not explore (``presets.resampled``).
+        widths: which widths the kernels go through, how, and in how many steps.
         preprocess: ``decorrelate``, ``standardise``, ``whiten`` or ``unchanged`` of
             ``sparker.preprocess``.
         combine: how the widths become one test, a rule of ``sparker.combine``.
@@ -98,11 +100,6 @@ def test(
         raise ValueError(f"combine must be a rule of sparker.combine, got {combine!r}")
     if stop is not None and not isinstance(stop, Sequential):
         raise ValueError(f"stop must be a Sequential, got {stop!r}")
-    if stop is not None and n_calibration <= stop.table:
-        raise ValueError(
-            f"n_calibration must be more than the {stop.table} toys of stop's table, got "
-            f"{n_calibration}"
-        )
     experiment = prepare(
         reference,
         data,
@@ -112,6 +109,7 @@ def test(
         reference_weights=reference_weights,
         expected=expected,
         groups=groups,
+        strata=strata,
         config=config,
         widths=widths,
         preprocess=preprocess,
@@ -119,7 +117,12 @@ def test(
         chunk=chunk,
         cluster=cluster,
     )
-    n_calibration, seed = int(n_calibration), int(seed)
+    n_calibration, seed = experiment.n_calibration, experiment.seed
+    if stop is not None and n_calibration <= stop.table:
+        raise ValueError(
+            f"n_calibration must be more than the {stop.table} toys of stop's table, got "
+            f"{n_calibration}"
+        )
     prepared = time.perf_counter()
 
     def verdict(table: Table) -> Ranked | None:
@@ -152,11 +155,12 @@ def test(
     settings = {
         **experiment.description,
         "n_calibration": n_calibration,
+        "labellings": experiment.n_labellings,
         "combine": plain(combine),
         "stop": plain(stop),
     }
     return TestResult(
-        **found,
+        **found | {"notes": (*experiment.notes, *found["notes"])},
         columns=column_names(reference) or column_names(data),
         settings=settings,
         seed=seed,
@@ -191,6 +195,7 @@ def run_toys(
     for name in ("combine", "stop"):  # settings of the verdict, not of the toys
         settings.pop(name, None)
     experiment = prepare(reference, data, n_calibration=n_calibration, **settings)
+    numbers = [number for number in numbers if number <= experiment.n_calibration]
     with reporter(progress, len(numbers)) as tell:
         experiment.run(numbers, store=store, tell=tell)
     return len(numbers)
@@ -202,10 +207,13 @@ class Experiment(NamedTuple):
     observed: Samples
     statistic: Statistic
     plan: Plan
+    n_calibration: int  # as asked for, or as many toys as there are
     seed: int
     chunk: int | Callable[[], int]  # or who finds out, once it is needed
     description: dict[str, Any]
     makers: Makers | None  # other processes that make the toys
+    notes: tuple[str, ...]  # what became of the samples
+    n_labellings: int | None  # where there are no more than all that were asked for
 
     def run(self, numbers: Sequence[int], **options: Any) -> Table:
         """Make the experiments of these numbers, see ``calibrate.run``."""
@@ -227,9 +235,10 @@ def prepare(
     n_calibration: int,
     seed: int = 0,
     null: str | Scheme = "permutation",
-    reference_weights: ArrayLike | None = None,
+    reference_weights: Weights | None = None,
     expected: float | None = None,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
+    strata: tuple[ArrayLike, ArrayLike] | None = None,
     config: FitConfig | None = None,
     widths: WidthConfig | None = None,
     preprocess: Preprocess = decorrelate,
@@ -249,7 +258,8 @@ def prepare(
     n_calibration, seed = int(n_calibration), int(seed)
     by = scheme(null)
     streams = isinstance(by, Permutation) and statistic is None and cluster is None
-    if streams and groups is None and (reference_weights is None or expected is None):
+    no_blocks = groups is not None or strata is not None
+    if streams and not no_blocks and (reference_weights is None or expected is None):
         reference = streamed(reference)
     if isinstance(reference, Rows) and not streams:
         raise ValueError(
@@ -262,15 +272,21 @@ def prepare(
         reference_weights=reference_weights,
         expected=expected,
         groups=groups,
+        strata=strata,
         may_stream=True,
     )
-    if getattr(by, "one_pool", False):  # not every scheme of a user's says
-        config, widths = resampled(config, widths)
     chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
     if isinstance(chosen, KernelStatistic):
         check_enough_rows(observed, chosen.config.n_kernels)
     recipe = Recipe(observed, by, preprocess, chosen, seed)
     plan = recipe.plan()
+    notes, n_labellings = plan.notes, None
+    if plan.n_toys is not None and plan.n_toys <= n_calibration:
+        n_calibration, n_labellings = plan.n_toys, plan.n_toys + 1
+        notes += (
+            f"labels can be given in {n_labellings} ways only; all were tried, and no p-value "
+            f"below {1 / n_labellings:.2g} is possible",
+        )
     # The largest toy meets every limit there is, now rather than hours into the calibration.
     largest = largest_toy(observed.expected, n_calibration, seed)
     one = plan.toys.draw([largest])
@@ -284,7 +300,9 @@ def prepare(
         makers = Workers(cluster, recipe)
         size = chunk or partial(makers.chunk_size, largest, n_calibration + 1)
     description = calibrate.describe(plan.toys.statistic, observed, by, preprocess, seed)
-    return Experiment(observed, chosen, plan, seed, size, description, makers)
+    return Experiment(
+        observed, chosen, plan, n_calibration, seed, size, description, makers, notes, n_labellings
+    )
 
 
 def interpret(
@@ -314,7 +332,6 @@ def interpret(
     return {
         "p_value": ranked.p_value,
         "interval": ranked.interval,
-        "significance": significance(ranked.p_value, ranked.above),
         "above": ranked.above,
         "n_toys": ranked.n_toys,
         "n_failed": int(failed.sum()),

@@ -55,8 +55,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         preprocess: ``decorrelate``, ``standardise``, ``whiten`` or ``unchanged`` of
             ``sparker.preprocess``.
         combine: how the widths become one test, a rule of ``sparker.combine``.
-        null: how anomaly-free experiments are made, ``"permutation"``, ``"resample"`` or an object
-            of ``sparker.nulls``.
+        null: how anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``.
         n_calibration: number of these experiments; p-values go down to one over this + 1.
         random_state: decides the seed of the test; an int makes every fit give the same.
 
@@ -75,7 +74,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(1000, 2)), np.arange(1000) >= 800
     >>> X[-10:] = [2, 2] + 0.05 * rng.normal(size=(10, 2))
-    >>> model = SparKer(n_kernels=3, n_calibration=20, random_state=0).fit(X, y)
+    >>> model = SparKer(n_kernels=3, n_calibration=20, random_state=1).fit(X, y)
     >>> round(model.p_value_, 3), np.sort(np.argsort(model.score_samples(X))[:5]).tolist()
     (0.048, [990, 995, 996, 998, 999])
     """

@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
     points: Array  # (n, d)
     rows: Array  # (n,) their numbers
-    weights: Array  # (kinds, n) reference weights, zero for rows that only fill up
+    weights: Array  # (n,) reference weights, zero for rows that only fill up
     is_data: Array  # (B, n / 8) bits
     is_out: Array | None  # (B, n / 8) bits
 
@@ -42,7 +42,7 @@ class Block(NamedTuple):
 PARTS = Block(
     Split(ROWS),  # type: ignore[arg-type, no-untyped-call]
     Split(ROWS),  # type: ignore[arg-type, no-untyped-call]
-    Split(None, ROWS),  # type: ignore[arg-type, no-untyped-call]
+    Split(ROWS),  # type: ignore[arg-type, no-untyped-call]
     Split(None, ROWS),  # type: ignore[arg-type, no-untyped-call]
     Split(None, ROWS),  # type: ignore[arg-type, no-untyped-call]
 )
@@ -51,8 +51,7 @@ PARTS = Block(
 class Chunk(NamedTuple):
     """What a pass knows of the toys beside their bits."""
 
-    kind: Array  # (B,) which of the reference weights
-    factor: Array  # (B,) what these are multiplied by
+    factor: Array  # (B,) what the reference weights are multiplied by
 
     def samples(self, block: Block) -> TwoSample:  # points (n, d), weights (B, n)
         """The toys' share in a block."""
@@ -60,7 +59,7 @@ class Chunk(NamedTuple):
         is_reference = ~is_data
         if block.is_out is not None:
             is_reference &= ~jnp.unpackbits(block.is_out, axis=-1).astype(bool)
-        own = block.weights[self.kind] * self.factor[:, None]
+        own = block.weights * self.factor[:, None]
         return TwoSample(
             block.points, jnp.where(is_reference, own, 0), is_data.astype(block.points.dtype)
         )
@@ -96,22 +95,18 @@ class Passes:
     def keeps(self) -> bool:
         """Whether all points have room on the device, beside what is done to a block of them."""
         n_rows, n_features = self.toys.pool.shape
-        n_kinds = 1 if self.toys.weights is None else len(self.toys.weights)
-        values = n_rows * (n_features + 1 + n_kinds)  # and the numbers of the rows
+        values = n_rows * (n_features + 2)  # and the numbers of the rows, and their weights
         return values * np.dtype(self.dtype).itemsize < for_blocks(self.toys.memory) / 4
 
     def label(self, labels: Labels) -> None:
         """Turn to the toys of a chunk; those missing from a last one have no weight."""
-        missing = self.chunk - len(labels.kind)
+        missing = self.chunk - len(labels.factor)
 
         def longer(array: np.ndarray | None) -> np.ndarray | None:
             return array if array is None or not missing else np.pad(array, ((0, missing), (0, 0)))
 
         self.is_data, self.is_out = longer(labels.is_data), longer(labels.is_out)
-        self.of_toys = Chunk(
-            jnp.asarray(np.pad(labels.kind, (0, missing)), jnp.int32),
-            jnp.asarray(np.pad(labels.factor, (0, missing)), self.dtype),
-        )
+        self.of_toys = Chunk(jnp.asarray(np.pad(labels.factor, (0, missing)), self.dtype))
 
     def total(self, function: Callable[..., T], *parameters: Any) -> T:
         """What a function of a block adds up to over all of them, in double precision."""
@@ -173,13 +168,13 @@ class Passes:
         missing = self.size - (stop - start)
         if self.at_hand is None or start not in self.at_hand:
             points = self.toys.pool.read(start, stop).astype(self.dtype) / self.dtype(self.unit)
-            weights = np.ones((1, stop - start), self.dtype)
+            weights = np.ones(stop - start, self.dtype)
             if self.toys.weights is not None:
-                weights = self.toys.weights[:, start:stop].astype(self.dtype)
+                weights = self.toys.weights[start:stop].astype(self.dtype)
             there = (
                 np.pad(points, ((0, missing), (0, 0))),
                 np.arange(start, start + self.size, dtype=np.uint32),
-                np.pad(weights, ((0, 0), (0, missing))),
+                np.pad(weights, (0, missing)),
             )
             on_device = tuple(map(self._put, there, PARTS))
             if self.at_hand is not None:

@@ -1,6 +1,7 @@
 """Settings as plain values: what a result says of how it was made, and what a store compares."""
 
 import dataclasses
+import functools
 import hashlib
 import platform
 from importlib import metadata
@@ -125,14 +126,19 @@ class Digest:
 
 def versions() -> dict[str, str]:
     """What made a result: packages, Python, machine and device."""
-    from sparker import __version__  # here: the package imports this module first
-
-    found = {name: metadata.version(name) for name in ("jax", "numpy", "scipy", "optax")}
     device = jax.devices()[0]
     return {
-        "sparker": __version__,
-        **found,
+        **_installed(),
         "python": platform.python_version(),
         "machine": platform.platform(),
         "device": f"{device.platform} {device.device_kind}",
     }
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
+    """The versions of packages, which take a while to be looked up."""
+    from sparker import __version__  # here: the package imports this module first
+
+    names = ("jax", "numpy", "scipy", "optax")
+    return {"sparker": __version__, **{name: metadata.version(name) for name in names}}

@@ -214,8 +214,15 @@ def as_weights(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
     array = _as_float(name, np.asarray(values))
     if array.shape != (n_rows,):
         raise ValueError(f"{name} must have shape ({n_rows},), one a row, got {array.shape}")
-    if not np.all(np.isfinite(array)) or np.any(array < 0) or not np.any(array > 0):
+    if not np.all(np.isfinite(array)) or not np.any(array):
         raise ValueError(f"{name} must be finite, none negative and not all zero")
+    if np.any(array < 0):
+        raise ValueError(
+            f"{name} must be finite, none negative and not all zero, but {np.sum(array < 0)} of "
+            f"{n_rows} are negative: where they outweigh the others no density is left, and no "
+            "toy can be drawn from them. Merge each with near rows of positive weight (cell "
+            "resampling), or generate with positive weights"
+        )
     return array
 
 

@@ -5,17 +5,15 @@ toys. Toy i draws its rows or labels from ``default_rng([seed, i])`` and from no
 scheme ever draws null data from reference rows of the same fit: such data sit on top of the
 reference and make kernels see signals that are not there.
 
-| scheme | toys | what is not refitted in every toy comes from | the p-value is |
-|---|---|---|---|
-| ``Permutation`` | relabel the pooled rows | the pooled rows | exact |
-| ``Simulator`` | fresh data, the same reference | the reference | exact |
-| ``Resample`` | split an anomaly-free pool anew | each experiment's own rows | calibrated |
+| scheme | toys | what is not refitted in every toy comes from |
+|---|---|---|
+| ``Permutation`` | relabel the pooled rows | the pooled rows |
+| ``Simulator``, a function | new data, the same reference | the reference |
+| ``Simulator``, a pool of rows | relabel these and the data, the same reference | all rows |
 
-"Exact" is for unweighted references and fixed numbers of data rows; ``docs/calibration.md`` says
-what Poisson counts and weights change, and has the measured levels of all.
+All three are exact. ``Resample``, for monitors that have no data yet, is not: its level is
+measured. ``docs/calibration.md`` says what each assumes, and has the measured levels of all.
 """
-
-from collections.abc import Callable
 
 from sparker.nulls.experiments import (
     Arm,
@@ -27,14 +25,14 @@ from sparker.nulls.experiments import (
     most_rows,
     own_rows,
     relabelled,
+    toy_rng,
 )
-from sparker.nulls.given import Samples, samples
+from sparker.nulls.given import Samples, Weights, samples
 from sparker.nulls.permutation import Permutation
 from sparker.nulls.resample import Resample
 from sparker.nulls.simulator import Simulator
 
 __all__ = [
-    "SCHEMES",
     "Arm",
     "Draw",
     "Experiments",
@@ -44,20 +42,20 @@ __all__ = [
     "Samples",
     "Scheme",
     "Simulator",
+    "Weights",
     "largest_toy",
     "most_rows",
     "own_rows",
     "relabelled",
     "samples",
     "scheme",
+    "toy_rng",
 ]
-
-SCHEMES: dict[str, Callable[[], Scheme]] = {"permutation": Permutation, "resample": Resample}
 
 
 def scheme(null: str | Scheme) -> Scheme:
     """A scheme by its name, or as it is."""
-    choice = "null must be 'permutation', 'resample' or an object of sparker.nulls"
+    choice = "null must be 'permutation', a Permutation or a Simulator"
     if not isinstance(null, str):
         if not hasattr(null, "experiments"):
             raise ValueError(
@@ -66,6 +64,11 @@ def scheme(null: str | Scheme) -> Scheme:
         return null
     if null == "simulator":
         raise ValueError("a simulator needs something to draw from: null=Simulator(function)")
-    if null not in SCHEMES:
+    if null == "resample":
+        raise ValueError(
+            "toys that are splits of the reference do not hold the data's rows, which then stand "
+            "out for being new; null='permutation' uses the same two samples and is exact"
+        )
+    if null != "permutation":
         raise ValueError(f"{choice}, got {null!r}")
-    return SCHEMES[null]()
+    return Permutation()

@@ -1,7 +1,7 @@
 """Relabelling a pool that is read in blocks: labels as bits, points in a scratch file.
 
 Toys are those of ``Permutation`` in distribution. Who is data is drawn block by block and kept as
-bits; with weights some 50 bytes a row are needed.
+bits; with weights of both samples some 250 bytes a row are needed.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ import numpy as np
 
 from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, toy_rng
 from sparker.nulls.given import Samples
-from sparker.nulls.labels import Labeller
+from sparker.nulls.odds import ConditionalBernoulli
+from sparker.nulls.unweighted import keep_by_weight, kept_note
 from sparker.rows import Rows, Spool, n_kept
 
 LABELLED = 2**16
@@ -24,19 +25,18 @@ class Labels(NamedTuple):
 
     is_data: np.ndarray  # (B, N / 8) bits
     is_out: np.ndarray | None  # likewise; None where all rows take part in all toys
-    kind: np.ndarray  # (B,) which reference weights
-    factor: np.ndarray  # (B,) what these are multiplied by
+    factor: np.ndarray  # (B,) what the reference weights are multiplied by
     n_data: np.ndarray  # (B,)
     expected: np.ndarray  # (B,) the sum of the reference weights
     toys: "StreamedToys"  # whose labels these are
 
     def there(self, rows: np.ndarray) -> np.ndarray:  # (...) -> (B, ...)
         """Which of these rows take part in each toy."""
-        there = np.ones((len(self.kind), *rows.shape), bool)
+        there = np.ones((len(self.factor), *rows.shape), bool)
         if self.is_out is not None:
             there &= ~_read_bits(self.is_out, rows)
         if self.toys.weights is not None:
-            there &= (self.toys.weights[:, rows] > 0)[self.kind] | _read_bits(self.is_data, rows)
+            there &= (self.toys.weights[rows] > 0) | _read_bits(self.is_data, rows)
         return there
 
 
@@ -50,9 +50,9 @@ class StreamedToys:
 
     pool: Spool
     origin: np.ndarray  # (1, d) of the coordinates in there
-    weights: np.ndarray | None  # (2, N) reference weights, observed and relabelled; None for ones
-    labeller: Labeller | None  # who is data, where weights decide
-    n_data: int
+    data_rows: np.ndarray  # (n,) where in there the data are
+    weights: np.ndarray | None  # (N,) reference weights; None for ones
+    by_odds: ConditionalBernoulli | None  # who is data, where weights decide
     expected: float | None
     memory: float | None
     seed: int
@@ -62,28 +62,32 @@ class StreamedToys:
         one_by_one = [self._observed() if i == 0 else self._toy(i) for i in numbers]
         is_data, is_out, counts = zip(*one_by_one, strict=True)
         n_data = np.array(counts)
-        kind = np.array([int(i > 0 and self.weights is not None) for i in numbers])
         expected = n_data if self.expected is None else np.full(len(n_data), self.expected)
         out = None
         if self.expected is not None:
             nobody = np.zeros_like(is_data[0])
             out = np.stack([nobody if bits is None else bits for bits in is_out])
-        totals = np.array(
-            [self._total(*one) for one in zip(is_data, is_out, kind, strict=True)], float
-        )
+        totals = np.array([self._total(*one) for one in zip(is_data, is_out, strict=True)], float)
         expected = np.asarray(expected, float)
-        return Labels(np.stack(is_data), out, kind, expected / totals, n_data, expected, self)
+        return Labels(np.stack(is_data), out, expected / totals, n_data, expected, self)
+
+    @property
+    def n_data(self) -> int:
+        """How many rows the data have."""
+        return len(self.data_rows)
 
     def _observed(self) -> tuple[np.ndarray, None, int]:
-        is_data = np.ones(self.pool.shape[0], bool)
-        is_data[: -self.n_data] = False
-        return np.packbits(is_data), None, self.n_data
+        return self._bits(self.data_rows), None, self.n_data
+
+    def _bits(self, rows: np.ndarray) -> np.ndarray:  # (n,) -> (N / 8,)
+        chosen = np.zeros(self.pool.shape[0], bool)
+        chosen[rows] = True
+        return np.packbits(chosen)
 
     def _toy(self, number: int) -> tuple[np.ndarray, np.ndarray | None, int]:
         rng = toy_rng(self.seed, number)
-        if self.labeller is not None:
-            _, data = self.labeller(rng)
-            return np.packbits(data > 0), None, self.n_data
+        if self.by_odds is not None:
+            return self._bits(self.by_odds(rng)), None, self.n_data
         if self.expected is None:
             return *bits_of(rng, self.pool.shape[0], self.n_data, self.n_data), self.n_data
         n_chosen = int(rng.poisson(self.expected))
@@ -91,13 +95,13 @@ class StreamedToys:
         n_taken = max(n_chosen, self.n_data)
         return *bits_of(rng, self.pool.shape[0], n_taken, n_chosen), n_chosen
 
-    def _total(self, is_data: np.ndarray, is_out: np.ndarray | None, kind: int) -> float:
+    def _total(self, is_data: np.ndarray, is_out: np.ndarray | None) -> float:
         """The sum of the reference weights before they are scaled."""
         taken = is_data if is_out is None else is_data | is_out
         if self.weights is None:
             return self.pool.shape[0] - int(np.bitwise_count(taken).sum())
         is_taken = np.unpackbits(taken, count=self.pool.shape[0]).astype(bool)
-        return float(np.where(is_taken, 0, self.weights[kind]).sum(dtype=np.float64))
+        return float(np.where(is_taken, 0, self.weights).sum(dtype=np.float64))
 
 
 def bits_of(
@@ -131,39 +135,69 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
     """The observed sample and its relabellings, for a reference that is streamed."""
     reference, data = observed.rows, observed.data
     assert reference is not None
-    n_rows, n_data = len(reference) + len(data), len(data)
-    weights = labeller = None
-    if observed.row_weights is not None:
-        own = observed.row_weights
-        measure = np.concatenate([own * (own.sum() / np.sum(own**2)), np.ones(n_data)])
-        labeller = Labeller(measure, np.arange(n_rows), n_data, None)
-        stays = 1 - n_data * measure / measure.sum()
-        weights = np.stack([measure, measure / stays]).astype(np.float32)
-    basis = some_of_both(reference, data)  # in the precision of both, which all rows are brought to
+    own, of_data = observed.row_weights, observed.data_weights
+    rng = toy_rng(seed, 0)
+    notes: tuple[str, ...] = ()
+    is_kept = None
+    n_reference, n_data = len(reference), len(data)
+    if own is not None and of_data is None:
+        is_kept = keep_by_weight(rng, own, n_data)
+        notes = (kept_note(is_kept),)
+        n_reference = int(is_kept.sum())
+    n_rows = n_reference + n_data
+    # Data rows anywhere among the others: sums over rows must not know who is data.
+    data_rows = np.sort(rng.choice(n_rows, n_data, replace=False))
+    before = data_rows - np.arange(n_data)  # the reference row that follows each of them
+    weights = by_odds = None
+    if of_data is not None:
+        assert own is not None
+        weights = np.insert(own, before, of_data).astype(np.float32)
+        by_odds = ConditionalBernoulli(weights.astype(float), n_data)
+    # In the precision of both, which all rows are brought to.
+    basis = some_of_both(reference, is_kept, data)
 
     def draw(transform: Fitted) -> Draw:
         fitted = transform(basis)
         origin = fitted.mean(0, np.float64, keepdims=True).astype(fitted.dtype)
         pool = Spool(n_rows, fitted.shape[1])
+
+        def near(rows: np.ndarray) -> np.ndarray:
+            return transform(rows.astype(basis.dtype, copy=False)) - origin
+
+        own_rows = near(data)
+        n_done = n_of_data = 0  # of the reference, and of the data
         for start, rows in reference.blocks():
-            pool.write(start, transform(rows.astype(basis.dtype, copy=False)) - origin)
-        pool.write(len(reference), transform(data.astype(basis.dtype, copy=False)) - origin)
+            if is_kept is not None:
+                rows = rows[is_kept[start : start + len(rows)]]
+            end = n_done + len(rows)
+            last = int(np.searchsorted(before, end)) if end < n_reference else n_data
+            here = slice(n_of_data, last)
+            block = np.insert(near(rows), before[here] - n_done, own_rows[here], axis=0)
+            pool.write(n_done + n_of_data, block)
+            n_done, n_of_data = end, last
         return StreamedToys(
-            pool, origin, weights, labeller, n_data, observed.expected, reference.memory, seed
+            pool, origin, data_rows, weights, by_odds, observed.expected, reference.memory, seed
         )
 
     arm = Arm(basis, draw, n_rows)
-    return Experiments(arm, arm)
+    return Experiments(arm, arm, notes=notes)
 
 
-def some_of_both(reference: Rows, data: np.ndarray) -> np.ndarray:  # (n, d)
+def some_of_both(
+    reference: Rows, is_kept: np.ndarray | None, data: np.ndarray
+) -> np.ndarray:  # (n, d)
     """Random rows of the pool, whoever they belong to, to decide on what toys share."""
     rng = np.random.default_rng(1)
-    shown = reference.survey.points
-    n_some = min(len(reference) + len(data), n_kept(data.shape[1]))
-    n_of_data = int(rng.hypergeometric(len(data), len(reference), n_some))
+    shown, n_reference = reference.survey.points, len(reference)
+    if is_kept is not None:
+        shown, n_reference = shown[is_kept[reference.survey.rows]], int(is_kept.sum())
+    n_rows = n_reference + len(data)
+    n_some = min(n_rows, n_kept(data.shape[1]))
+    if len(shown) < n_reference:  # as many as they stand for, and some room for chance
+        n_some = min(n_some, int(0.9 * len(shown) * n_rows / n_reference))
+    n_of_data = int(rng.hypergeometric(len(data), n_reference, n_some))
     some, others = (
-        rows[np.sort(rng.choice(len(rows), n, replace=False))]
+        rows[np.sort(rng.choice(len(rows), min(n, len(rows)), replace=False))]
         for rows, n in ((shown, n_some - n_of_data), (data, n_of_data))
     )
     return np.concatenate([some, others])

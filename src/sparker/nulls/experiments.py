@@ -28,6 +28,8 @@ class Experiments(NamedTuple):
 
     observed: Arm
     toys: Arm
+    n_toys: int | None = None  # how many different ones there are, if no more than can be listed
+    notes: tuple[str, ...] = ()  # what became of the samples
 
 
 class Scheme(Protocol):

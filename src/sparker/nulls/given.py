@@ -1,12 +1,16 @@
 """The two samples as given: what every scheme starts from, checked."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.rows import Rows
 from sparker.sample import as_alike, as_weights, check_columns, column_names
+
+Weights = ArrayLike | tuple[ArrayLike, ArrayLike] | Callable[[Any], ArrayLike]
+"""Of reference rows; of these and of data rows; or a function of rows."""
 
 
 class Samples(NamedTuple):
@@ -21,6 +25,10 @@ class Samples(NamedTuple):
     columns: tuple[str, ...] = ()  # names, where the reference has any
     rows: Rows | None = None  # the whole reference, where it is streamed
     row_weights: np.ndarray | None = None  # and the weights of all of it
+    data_weights: np.ndarray | None = None
+    """(N_D,) the weights that data rows would have as reference rows, where these are known."""
+    strata: tuple[np.ndarray, np.ndarray] | None = None
+    """(N_R,), (N_D,): the strata of the rows, numbered from 0 through both."""
 
     @property
     def n_reference(self) -> int:
@@ -32,19 +40,15 @@ class Samples(NamedTuple):
         """The weights of the reference rows, ones if none were given."""
         return np.ones(len(self.reference)) if self.weights is None else self.weights
 
-    @property
-    def n_units(self) -> int:
-        """How many data rows there are, or groups of them: what is relabelled as one."""
-        return len(self.data) if self.groups is None else len(np.unique(self.groups[1]))
-
 
 def samples(
     reference: ArrayLike | Rows,
     data: ArrayLike,
     *,
-    reference_weights: ArrayLike | None = None,
+    reference_weights: Weights | None = None,
     expected: float | None = None,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
+    strata: tuple[ArrayLike, ArrayLike] | None = None,
     may_stream: bool = False,
 ) -> Samples:
     """Check everything a scheme starts from."""
@@ -54,40 +58,82 @@ def samples(
         nobody = np.zeros((1, reference.shape[1]))
         data_points = as_alike("reference", nobody, "data", data)[1]
         check_columns("data", column_names(data), "reference", reference.columns)
-        check_whole(reference, len(data_points), reference_weights, expected, groups)
+        check_whole(reference, len(data_points), reference_weights, expected, groups, strata)
         rows = reference
         reference_points = rows.survey.points
     else:
         reference_points, data_points = as_alike("reference", reference, "data", data)
-    weights = None
-    if reference_weights is not None:
-        n_weights = len(reference_points) if rows is None else len(rows)
-        weights = as_weights("reference_weights", reference_weights, n_weights)
-        if np.all(weights == weights[0]):
-            weights = None
+    n_reference = len(reference_points) if rows is None else len(rows)
+    weights, data_weights = _weights(
+        reference_weights, rows or reference, data, n_reference, len(data_points)
+    )
     if expected is not None and not 0 < expected < np.inf:
         raise ValueError(f"expected must be a positive number of data rows, got {expected}")
-    numbered = None
+    numbered = numbered_strata = None
     if groups is not None:
         if expected is not None or weights is not None:
             raise ValueError(
                 f"groups cannot be used with {'expected' if expected else 'reference_weights'}: "
                 "rows that belong together neither count as Poisson nor carry weights of their own"
             )
-        numbered = _numbered(groups, len(reference_points), len(data_points))
-    count = None if expected is None else float(expected)
+        numbered = _numbered("groups", groups, n_reference, len(data_points))
+        _check_groups(groups)
+    if strata is not None:
+        if expected is not None:
+            raise ValueError(
+                "strata cannot be used with expected: within strata the numbers of data rows are "
+                "as observed. Leave one of them out"
+            )
+        numbered_strata = _numbered("strata", strata, n_reference, len(data_points))
+        _check_strata(strata, numbered_strata, numbered)
     some = weights if rows is None or weights is None else weights[rows.survey.rows]
-    names = column_names(reference)
     return Samples(
         reference_points,
         data_points,
         some,
-        count,
+        None if expected is None else float(expected),
         numbered,
-        names,
+        column_names(reference),
         rows,
         None if rows is None else weights,
+        data_weights,
+        numbered_strata,
     )
+
+
+def _weights(
+    given: Weights | None, reference: Any, data: ArrayLike, n_reference: int, n_data: int
+) -> tuple[np.ndarray | None, np.ndarray | None]:  # (N_R,), (N_D,)
+    """The weights of reference rows and, where these are known, of data rows."""
+    if given is None:
+        return None, None
+    name = "reference_weights"
+    if callable(given):
+        of_rows = (
+            [given(block) for _, block in reference.blocks()]
+            if isinstance(reference, Rows)
+            else [given(reference)]
+        )
+        given = np.concatenate([np.asarray(part) for part in of_rows]), given(data)
+    if not isinstance(given, tuple):
+        weights = as_weights(name, given, n_reference)
+        return (None, None) if np.all(weights == weights[0]) else (weights, None)
+    if len(given) != 2:
+        raise ValueError(
+            f"{name} must be one a reference row, a function of rows, or a pair: of the reference "
+            f"rows and of the data rows; got {len(given)} of them"
+        )
+    weights = as_weights(name, given[0], n_reference)
+    of_data = as_weights(f"{name} of the data rows", given[1], n_data)
+    if np.any(of_data == 0):
+        raise ValueError(
+            f"{name} is 0 at {np.sum(of_data == 0)} data rows, the first of them row "
+            f"{int(np.argmin(of_data))}: with such weights no reference row could ever be there. "
+            "Leave these rows out and look at them on their own, or mend the weights"
+        )
+    if np.all(weights == weights[0]) and np.all(of_data == weights[0]):
+        return None, None
+    return weights, of_data
 
 
 MOST_ROWS = 10**9
@@ -95,11 +141,19 @@ MOST_ROWS = 10**9
 
 
 def check_whole(
-    reference: Rows, n_data: int, weights: object, expected: object, groups: object
+    reference: Rows,
+    n_data: int,
+    weights: object,
+    expected: object,
+    groups: object,
+    strata: object,
 ) -> None:
     """Refuse what a streamed reference does not go with, before it is read."""
-    if groups is not None:
-        raise ValueError("groups need all rows in memory; leave them out, or stream no reference")
+    if groups is not None or strata is not None:
+        raise ValueError(
+            f"{'groups' if groups is not None else 'strata'} need all rows in memory; leave them "
+            "out, or stream no reference"
+        )
     if weights is not None and expected is not None:
         raise ValueError(
             "a streamed reference takes reference_weights or expected, not both; leave one out, or "
@@ -114,30 +168,74 @@ def check_whole(
 
 
 def _numbered(
-    groups: tuple[ArrayLike, ArrayLike], n_reference: int, n_data: int
+    name: str, given: tuple[ArrayLike, ArrayLike], n_reference: int, n_data: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Groups of any names by numbers."""
-    if not isinstance(groups, tuple | list) or len(groups) != 2:
+    """Groups or strata of any names by numbers."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
         raise ValueError(
-            "groups must be a pair: the groups of the reference rows and those of the data rows"
+            f"{name} must be a pair: the {name} of the reference rows and those of the data rows"
         )
-    names = [np.asarray(part) for part in groups]
-    for name, part, n_rows in zip(("reference", "data"), names, (n_reference, n_data), strict=True):
+    names = [np.asarray(part) for part in given]
+    for of, part, n_rows in zip(("reference", "data"), names, (n_reference, n_data), strict=True):
         if part.shape != (n_rows,):
             raise ValueError(
-                f"the groups of {name} must have shape ({n_rows},), one a row, got {part.shape}"
+                f"the {name} of {of} must have shape ({n_rows},), one a row, got {part.shape}"
             )
     if names[0].dtype.kind != names[1].dtype.kind:
         raise ValueError(
-            f"groups must be of one kind, got {names[0].dtype} for reference and {names[1].dtype} "
+            f"{name} must be of one kind, got {names[0].dtype} for reference and {names[1].dtype} "
             "for data"
         )
-    shared = np.intersect1d(names[0], names[1])
+    both = np.concatenate(names)
+    n_missing = sum(map(_is_missing, both.tolist())) if both.dtype.kind in "Ofc" else 0
+    if n_missing:
+        raise ValueError(
+            f"{name} are missing for {n_missing} rows; leave these rows out, or give them {name} "
+            "of their own"
+        )
+    try:
+        numbers = np.unique(both, return_inverse=True)[1]
+    except TypeError as error:
+        raise ValueError(f"{name} must be all numbers or all strings ({error})") from error
+    return numbers[:n_reference], numbers[n_reference:]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether this is None, NaN, or what tables have in their place."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # neither true nor false: as pandas has it
+        return True
+
+
+def _check_groups(groups: tuple[ArrayLike, ArrayLike]) -> None:
+    shared = np.intersect1d(*groups)
     if len(shared):
         raise ValueError(
             f"group {shared[0]!s} has rows in both reference and data, as have {len(shared) - 1} "
             "others; a group is relabelled whole, so give groups of different samples different "
             "names"
         )
-    numbers = np.unique(np.concatenate(names), return_inverse=True)[1]
-    return numbers[:n_reference], numbers[n_reference:]
+
+
+def _check_strata(
+    strata: tuple[ArrayLike, ArrayLike],
+    numbered: tuple[np.ndarray, np.ndarray],
+    groups: tuple[np.ndarray, np.ndarray] | None,
+) -> None:
+    lonely = np.setdiff1d(strata[1], strata[0])
+    if len(lonely):
+        raise ValueError(
+            f"{len(lonely)} strata have data rows but no reference rows, {lonely[0]!s} for one; "
+            "there is nothing to compare these rows with. Leave them out, or use coarser strata"
+        )
+    if groups is not None:
+        of_group, of_row = np.concatenate(groups), np.concatenate(numbered)
+        first = np.unique(of_group, return_index=True)[1]
+        torn = np.flatnonzero(of_row != of_row[first][of_group])
+        if len(torn):
+            raise ValueError(
+                f"groups lie within strata, but {len(np.unique(of_group[torn]))} of them have rows "
+                "in several; make strata of whole groups, or name the parts of a group by its "
+                "stratum"
+            )

@@ -1,68 +1,184 @@
-"""Who is data in a toy: rows, or whole groups of them, chosen at random out of a pool."""
+"""Who is data in a toy: labels change places among what is exchangeable, and nowhere else.
 
+Units, which are rows or whole groups of them, belong to classes. Within a class every choice of as
+many units as are data is as likely as the observed one, or as its odds say; between classes no
+label moves. The observed labelling is one of these choices and is weighted by the same code.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb, prod
 from typing import NamedTuple
 
 import numpy as np
 
+from sparker.nulls.odds import ConditionalBernoulli
 
-class Labeller(NamedTuple):
-    """Chooses the data rows of a toy out of a pool, and weights the rest."""
+REFERENCE, DATA, OUT = range(3)
+"""What a row may be."""
 
-    measure: np.ndarray  # (N,) in proportion to which rows become data
-    units: np.ndarray  # (N,) number of the group a row belongs to, or of the row itself
-    n_units: int  # groups, or rows, that become data
-    expected: float | None
-    n_reference: int | None = None  # units that stay reference, if not all
-
-    def __call__(
-        self, rng: np.random.Generator, n_chosen: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:  # (N,), (N,): reference and data weights
-        """The weights of a toy's rows; with so many units as data, if not as many as usual."""
-        if n_chosen is None:
-            n_chosen = self.n_units if self.expected is None else int(rng.poisson(self.expected))
-        n_all = int(self.units.max()) + 1
-        # Room for the observed number of data rows is kept in toys that fluctuate below it, so that
-        # the reference does not grow.
-        taken = max(n_chosen, self.n_units)
-        if taken >= n_all:
-            raise ValueError(
-                f"a toy with {n_chosen} data rows leaves no reference in a pool of {n_all}; "
-                "use a larger reference, or a simulator"
-            )
-        # Groups are all alike: they do not go with weights.
-        measure = self.measure if n_all == len(self.measure) else np.ones(n_all)
-        order, stays = _choose(rng, measure, taken)
-        role = np.zeros(n_all, np.int8)  # reference
-        role[order[:taken]] = 2  # out
-        role[rng.permutation(order[:taken])[:n_chosen]] = 1  # data
-        if self.n_reference is not None:
-            role[rng.permutation(order[taken:])[self.n_reference :]] = 2
-        by_row = role[self.units]
-        is_data = by_row == 1
-        weight = np.where(by_row == 0, self.measure / stays[self.units], 0)
-        weight *= (self.expected or is_data.sum()) / weight.sum()
-        return weight, is_data.astype(float)
+MAX_LISTED = 10_000
+"""So many labellings, if there are no more, are gone through one by one, none of them twice."""
 
 
-def _choose(
-    rng: np.random.Generator, measure: np.ndarray, n: int
-) -> tuple[np.ndarray, np.ndarray]:  # (N,) rows, the chosen n first; (N,) chances to stay
-    """Choose n rows without replacement, with probabilities in proportion to the measure.
+class Exchange(NamedTuple):
+    """Classes of m units each, k of which are data."""
 
-    Rosen's Pareto sampling (J. Stat. Plan. Inference 62, 159, 1997): of fixed size, with these
-    inclusion probabilities to a very good approximation, and for a uniform measure simple random
-    sampling, exactly.
+    members: np.ndarray  # (c, m) units
+    k: int
+    by_odds: ConditionalBernoulli | None = None  # of the one class, where not all are as likely
+
+    def draw(self, rng: np.random.Generator, k: int | None = None) -> np.ndarray:  # (c * k,)
+        """Units that are data; with other numbers than the observed ones, if k is given."""
+        if self.by_odds is not None:
+            return self.members[0, self.by_odds(rng, k)]
+        k = self.k if k is None else k
+        turn = rng.random(self.members.shape)
+        first = np.argpartition(turn, min(k, turn.shape[1] - 1), axis=1)[:, :k]
+        return np.take_along_axis(self.members, first, 1).ravel()
+
+    def listed(self, index: int) -> np.ndarray:  # (c * k,)
+        """The labelling of this index, among all there are."""
+        n_each = comb(self.members.shape[1], self.k)
+        chosen = []
+        for row in self.members:
+            index, place = divmod(index, n_each)
+            chosen.append(row[combination(place, len(row), self.k)])
+        return np.concatenate(chosen)
+
+    def index_of(self, is_data: np.ndarray) -> int:
+        """The index of a labelling, by which units are data."""
+        n_each = comb(self.members.shape[1], self.k)
+        places = [place_of(np.flatnonzero(is_data[row]), len(row)) for row in self.members]
+        return sum(place * n_each**i for i, place in enumerate(places))
+
+    @property
+    def n_possible(self) -> int:
+        """How many units of the one class may be data."""
+        return self.members.shape[1] if self.by_odds is None else self.by_odds.n_possible
+
+    @property
+    def n_labellings(self) -> int:
+        """In how many ways labels can be given."""
+        return comb(self.members.shape[1], self.k) ** len(self.members)
+
+
+@dataclass(frozen=True, eq=False)
+class Labeller:
+    """All labellings that are as likely as the observed one."""
+
+    units: np.ndarray  # (N,) the unit of each row
+    observed: np.ndarray  # (U,) what each unit is
+    exchanges: tuple[Exchange, ...]
+    rest: int = REFERENCE
+    """What units are that could be data and are not."""
+
+    @cached_property
+    def n_labellings(self) -> int | None:
+        """How many there are; None where they are too many to be listed, or not all as likely."""
+        if any(exchange.by_odds is not None for exchange in self.exchanges):
+            return None
+        if sum(len(exchange.members) for exchange in self.exchanges) > MAX_LISTED.bit_length():
+            return None  # two to the power of this, at least
+        n = prod(exchange.n_labellings for exchange in self.exchanges)
+        return n if n <= MAX_LISTED else None
+
+    def roles(self, choose: Callable[[Exchange], np.ndarray]) -> np.ndarray:  # (N,)
+        """What each row is, where these units of each exchange are data."""
+        roles = self.observed.copy()
+        for exchange in self.exchanges:
+            roles[exchange.members] = self.rest
+            roles[choose(exchange)] = DATA
+        return roles[self.units]
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:  # (N,)
+        """A labelling at random."""
+        return self.roles(lambda exchange: exchange.draw(rng))
+
+    def draw_some(self, rng: np.random.Generator, n_data: int, n_taken: int) -> np.ndarray:  # (N,)
+        """One with another number of data; ``n_taken`` units leave the rest, data or not."""
+        (exchange,) = self.exchanges
+        taken = exchange.draw(rng, n_taken)
+        roles = self.roles(lambda _: rng.permutation(taken)[:n_data])
+        if n_taken > n_data:
+            is_taken = np.zeros(len(self.observed), bool)
+            is_taken[taken] = True
+            roles[is_taken[self.units] & (roles == self.rest)] = OUT
+        return roles
+
+    def listed(self, index: int) -> np.ndarray:  # (N,)
+        """The labelling of this index; the observed one is one of them."""
+
+        def choose(exchange: Exchange) -> np.ndarray:
+            nonlocal index
+            index, own = divmod(index, exchange.n_labellings)
+            return exchange.listed(own)
+
+        return self.roles(choose)
+
+    @cached_property
+    def index(self) -> int:
+        """The index of the observed labelling."""
+        is_data = self.observed == DATA
+        found, n_before = 0, 1
+        for exchange in self.exchanges:
+            found += n_before * exchange.index_of(is_data)
+            n_before *= exchange.n_labellings
+        return found
+
+
+def combination(place: int, m: int, k: int) -> list[int]:
+    """Of all choices of k among m in alphabetical order, the one in this place.
+
+    >>> [combination(i, 4, 2) for i in range(6)]
+    [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     """
-    chance = n * measure / measure.sum()
-    u = rng.random(len(measure))
-    if np.ptp(measure) > 0:
-        if chance.max() > 0.5:
-            row = int(chance.argmax())
-            raise ValueError(
-                f"reference_weights are too uneven: row {row} alone stands for {chance[row]:.2g} "
-                f"of the {n} data rows, and a relabelling needs many rows for each; merge or drop "
-                "such rows, or use a simulator"
-            )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            u = u / (1 - u) * (1 - chance) / chance  # rows without weight go last
-    return np.argpartition(u, n), 1 - chance
+    chosen: list[int] = []
+    for i in range(m):
+        n_with = comb(m - i - 1, k - len(chosen) - 1) if len(chosen) < k else 0
+        if place < n_with:
+            chosen.append(i)
+        else:
+            place -= n_with
+    return chosen
+
+
+def place_of(chosen: np.ndarray, m: int) -> int:
+    """The other way round: the place of a choice, which is in order.
+
+    >>> import numpy as np
+    >>> [place_of(np.array(combination(i, 5, 3)), 5) for i in range(10)]
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+    k, place, start = len(chosen), 0, 0
+    for j, member in enumerate(chosen.tolist()):
+        place += sum(comb(m - i - 1, k - j - 1) for i in range(start, member))
+        start = member + 1
+    return place
+
+
+def exchanges_of(
+    classes: np.ndarray, is_data: np.ndarray, odds: np.ndarray | None = None
+) -> tuple[Exchange, ...]:  # (U,), (U,), (U,)
+    """What can change places: classes with data and others in them, those of one shape together."""
+    order = np.argsort(classes, kind="stable")
+    n_all, n_data = (np.bincount(classes, some) for some in (None, is_data))
+    ends = np.cumsum(n_all)
+    mixed = np.flatnonzero((n_data > 0) & (n_data < n_all))
+    if odds is not None:
+        return tuple(
+            Exchange(units[None], k, ConditionalBernoulli(odds[units], k))
+            for one in mixed
+            for units, k in [(order[ends[one] - n_all[one] : ends[one]], int(n_data[one]))]
+        )
+    shapes, which = np.unique(
+        np.stack([n_all[mixed], n_data[mixed].astype(int)]), axis=1, return_inverse=True
+    )
+    return tuple(
+        Exchange(
+            order[(ends - n_all)[mixed[which == number], None] + np.arange(m)],
+            int(k),
+        )
+        for number, (m, k) in enumerate(shapes.T)
+    )

@@ -1,50 +1,172 @@
 """Toys by relabelling the pooled rows."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparker.nulls.blocks import relabelled_rows
-from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, against, relabelled, toy_rng
+from sparker.nulls.experiments import Experiments, toy_rng
 from sparker.nulls.given import Samples
-from sparker.nulls.labels import Labeller
-from sparker.sample import TwoSample
+from sparker.nulls.labels import DATA, REFERENCE, Labeller, exchanges_of
+from sparker.nulls.pool import Pool
+from sparker.nulls.unweighted import keep_by_weight, kept_note
 
 
 @dataclass(frozen=True)
 class Permutation:
     """Relabel the pooled rows: if data and reference are alike, any labelling is as likely.
 
-    With ``groups`` whole groups are relabelled. With ``expected`` the number of rows labelled data
-    fluctuates as Poisson around it. With weights a row is labelled data with a probability
-    proportional to its weight and, where it stays reference, is weighted up by one over the
-    probability of staying, so that the reference keeps describing the same density.
+    With ``strata`` labels change places within strata only, and the reference is weighted to the
+    data's number of rows in each. With ``groups`` whole groups change places, those that have the
+    same number of rows. With ``expected`` the number of rows labelled data fluctuates as Poisson
+    around it. With weights that data rows have too, a set of rows is labelled data with a
+    probability proportional to the product of its weights; with weights of the reference alone, its
+    rows are first kept with a probability proportional to theirs.
     """
+
+    group_rows: int | None = None
+    """Of groups with more rows than this only so many take part, drawn at random; all if left out.
+    For groups of so many sizes that few could change places."""
+
+    def __post_init__(self) -> None:
+        n = self.group_rows
+        if n is not None and (n < 1 or int(n) != n):
+            raise ValueError(f"group_rows must be a whole number from 1 on, got {n}")
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """One pool for the observed sample and all toys."""
+        if self.group_rows is not None and observed.groups is None:
+            raise ValueError("group_rows is for groups; give groups, or leave it out")
         if observed.rows is not None:
             return relabelled_rows(observed, seed)
-        own, expected = observed.own_weights, observed.expected
-        first = against(observed.reference, own, observed.data, expected)
-        points = np.asarray(first.points)
-        # As many as the unweighted rows that would fluctuate as much.
-        effective = own.sum() / np.sum(own**2)
-        measure = np.concatenate([own * effective, np.ones(len(observed.data))])
-        units = np.arange(len(points))
+        rng = toy_rng(seed, 0)
+        n_reference, n_data = len(observed.reference), len(observed.data)
+        notes = []
+        rows = np.arange(n_reference + n_data)
+        if observed.weights is not None and observed.data_weights is None:
+            is_kept = keep_by_weight(rng, observed.weights, n_data)
+            rows = np.concatenate([np.flatnonzero(is_kept), rows[n_reference:]])
+            notes.append(kept_note(is_kept))
         if observed.groups is not None:
-            units = np.concatenate(observed.groups)
-        labeller = Labeller(measure, units, observed.n_units, expected)
+            rows = self._cut(rng, np.concatenate(observed.groups))
+            if len(rows) < n_reference + n_data:
+                notes.append(
+                    f"{len(rows)} of {n_reference + n_data} rows take part: at most "
+                    f"{self.group_rows} of each group"
+                )
+        # Rounding depends on the order of rows, and must not know who is data.
+        rng.shuffle(rows)
+        labeller, more = _labeller(observed, rows)
+        measure = _of_both((observed.weights, observed.data_weights), rows)
+        strata = _of_both(observed.strata, rows)
+        if strata is not None:
+            _check_strata(strata, rows >= n_reference, measure)
+        pool = Pool(
+            np.concatenate([observed.reference, observed.data])[rows],
+            labeller,
+            seed,
+            measure=measure,
+            strata=strata,
+            expected=observed.expected,
+            notes=(*notes, *more),
+        )
+        return pool.experiments()
 
-        def draw(transform: Fitted) -> Draw:
-            fitted = transform(points)
+    def _cut(self, rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
+        """The rows that take part, of groups with too many some at random."""
+        turn = rng.permutation(len(groups))
+        if self.group_rows is None:
+            return turn
+        order = turn[np.argsort(groups[turn], kind="stable")]
+        sizes = np.bincount(groups)
+        place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return order[place < self.group_rows]
 
-            def batch(numbers: Sequence[int]) -> TwoSample:
-                weights = (first[1:] if i == 0 else labeller(toy_rng(seed, i)) for i in numbers)
-                return relabelled(fitted, weights)
 
-            return batch
+def _of_both(
+    given: tuple[np.ndarray | None, np.ndarray | None] | None, rows: np.ndarray
+) -> np.ndarray | None:
+    """What reference and data have, if both have it, of these rows."""
+    parts = [part for part in given or () if part is not None]
+    return np.concatenate(parts)[rows] if len(parts) == 2 else None
 
-        arm = Arm(points, draw)
-        return Experiments(arm, arm)
+
+def _labeller(observed: Samples, rows: np.ndarray) -> tuple[Labeller, list[str]]:
+    """What may change places, and what cannot."""
+    is_data = rows >= len(observed.reference)
+    units, first = np.arange(len(rows)), np.arange(len(rows))
+    classes = np.zeros(len(rows), int)
+    if observed.groups is not None:
+        groups = np.concatenate(observed.groups)[rows]
+        _, first, units = np.unique(groups, return_index=True, return_inverse=True)
+        classes = np.bincount(units)  # of as many rows: a toy then has as many as the data
+    if observed.strata is not None:
+        strata = np.concatenate(observed.strata)[rows][first]
+        classes = strata * (classes.max() + 1) + classes
+    classes = np.unique(classes, return_inverse=True)[1]
+    of_data = is_data[first]
+    odds = _of_both((observed.weights, observed.data_weights), rows)
+    labeller = Labeller(
+        units,
+        np.where(of_data, DATA, REFERENCE).astype(np.int8),
+        exchanges_of(classes, of_data, odds),
+    )
+    return labeller, _fixed(observed, classes, of_data)
+
+
+def _check_strata(strata: np.ndarray, is_data: np.ndarray, measure: np.ndarray | None) -> None:
+    """Refuse strata that weights have left without a reference."""
+    weight = np.ones(len(strata)) if measure is None else measure
+    n_data, total = (np.bincount(strata, some) for some in (is_data, np.where(is_data, 0, weight)))
+    n_bare = int(np.sum((n_data > 0) & (total == 0)))
+    if n_bare:
+        raise ValueError(
+            f"{n_bare} strata have data rows, but no reference row of any weight is left in them; "
+            "use coarser strata, or larger weights there"
+        )
+
+
+def _fixed(observed: Samples, classes: np.ndarray, is_data: np.ndarray) -> list[str]:
+    """Refuse where nothing can change places; say which data cannot."""
+    n_all, n_data = (np.bincount(classes, some) for some in (None, is_data))
+    alone = (n_data > 0) & (n_data == n_all)
+    if observed.groups is not None and not np.any((n_data > 0) & ~alone):
+        common = _common_size(observed)
+        raise ValueError(
+            "no group of the data has as many rows as a group of the reference"
+            f"{' of its stratum' if observed.strata is not None else ''}, so that none can change "
+            "places with another; cut groups to a common size, null=Permutation(group_rows="
+            f"{common}) for instance (--group-rows {common} on the command line)"
+        )
+    notes = []
+    if observed.strata is not None:
+        of_data, of_reference = map(np.unique, reversed(observed.strata))
+        n_idle = len(np.setdiff1d(of_reference, of_data))
+        if n_idle:
+            notes.append(f"{n_idle} strata have no data rows; their reference rows are left out")
+    n_alone = int(n_data[alone].sum())
+    if observed.groups is not None and n_alone:
+        notes.append(
+            f"{n_alone} of {int(is_data.sum())} data groups have a number of rows that no group of "
+            "the reference has, and stay data in all toys; group_rows cuts groups to a common size"
+        )
+    return notes
+
+
+def _common_size(observed: Samples) -> int:
+    """The size to cut groups to that lets the most data rows change places."""
+    assert observed.groups is not None
+    groups = np.concatenate(observed.groups)
+    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+    is_data = first >= len(observed.reference)
+    strata = np.zeros(len(first), int)
+    if observed.strata is not None:
+        strata = np.concatenate(observed.strata)[first]
+
+    def n_exchanged(most: int) -> int:
+        cut = np.minimum(sizes, most)
+        classes = np.unique(np.stack([strata, cut]), axis=1, return_inverse=True)[1]
+        has_reference = np.bincount(classes, ~is_data) > 0
+        return int(np.sum(cut[is_data & has_reference[classes]]))
+
+    return max(np.unique(sizes).tolist(), key=n_exchanged)

@@ -1,4 +1,4 @@
-"""Toys with fresh data, from a function or a pool."""
+"""Toys with other data and the same reference: from a function, or from a pool of rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike
 
 from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, against, most_rows, toy_rng
 from sparker.nulls.given import Samples
+from sparker.nulls.labels import DATA, OUT, REFERENCE, Labeller, exchanges_of
+from sparker.nulls.pool import Pool
+from sparker.nulls.repeats import check_disjoint, check_fresh
 from sparker.sample import TwoSample, as_alike, as_points, check_columns, column_names, pad, stack
 
 Rows = Callable[[np.random.Generator, int], np.ndarray]
@@ -15,19 +18,14 @@ Rows = Callable[[np.random.Generator, int], np.ndarray]
 
 @dataclass(frozen=True)
 class Simulator:
-    """Fresh anomaly-free data for every toy, against the one reference.
+    """Other anomaly-free data for every toy, against the one reference.
 
-    ``source`` is a function ``(rng, n) -> rows`` that draws from the generator it is given and from
-    nothing else, or a pool of anomaly-free rows, none of them in the reference, of which each toy
-    takes n at random.
+    ``source`` is a function ``(rng, n) -> rows`` that draws new rows from the generator it is given
+    and from nothing else; or a pool of anomaly-free rows, none of them in the reference or in the
+    data. Rows of the pool change places with those of the data: a toy's data are n of them all.
     """
 
     source: Callable[[np.random.Generator, int], ArrayLike] | ArrayLike
-
-    @property
-    def one_pool(self) -> bool:
-        """Whether toys share rows that the data are not among."""
-        return not callable(self.source)
 
     def fingerprint(self) -> np.ndarray:
         """Rows that two sources only share if they are the same."""
@@ -37,17 +35,22 @@ class Simulator:
         return np.char.mod("%.6g", rows)  # other machines may round the last digits otherwise
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
-        """Toys with data of their own, padded to a common size."""
-        if observed.groups is not None:
-            raise ValueError(
-                "groups mean nothing to a simulator: let it draw rows that belong together"
-            )
-        names = column_names(self.source)
-        check_columns("the simulator's pool", names, "reference", observed.columns)
+        """Toys with data of their own, or relabelled with those of a pool."""
+        for name, given in (("groups", observed.groups), ("strata", observed.strata)):
+            if given is not None:
+                raise ValueError(
+                    f"{name} mean nothing to a simulator: let it draw rows as they come"
+                )
+        if callable(self.source):
+            return self._simulated(observed, seed)
+        return self._relabelled(self.source, observed, seed)
+
+    def _simulated(self, observed: Samples, seed: int) -> Experiments:
         reference, data, expected = observed.reference, observed.data, observed.expected
         own = observed.own_weights
-        simulate = self.rows(reference)
+        simulate = self._rows(reference)
         _check_repeatable(simulate, seed, len(data))
+        check_fresh(simulate, seed, reference, data)
         n_rows = len(reference) + most_rows(len(data), expected)
 
         def draw(transform: Fitted) -> Draw:
@@ -67,32 +70,60 @@ class Simulator:
         arm = Arm(reference, draw)
         return Experiments(arm, arm)
 
-    def rows(self, reference: np.ndarray) -> Rows:
+    def _relabelled(self, source: ArrayLike, observed: Samples, seed: int) -> Experiments:
+        """Rows of the pool and of the data are alike, whatever the reference happens to be."""
+        names = column_names(source)
+        check_columns("the simulator's pool", names, "reference", observed.columns)
+        reference, data, expected = observed.reference, observed.data, observed.expected
+        pool, _ = as_alike("the simulator's pool", source, "reference", reference)
+        for name, rows in (("reference", reference), ("data", data)):
+            check_disjoint("the simulator's pool", pool, name, rows)
+        rng = toy_rng(seed, 0)
+        if expected is not None:
+            # The number of rows that toys draw from must not tell how many data there are.
+            if len(pool) < most_rows(len(data), expected):
+                raise ValueError(
+                    f"the simulator's pool has {len(pool)} rows, a toy needs up to "
+                    f"{most_rows(len(data), expected)}; add rows"
+                )
+            pool = pool[rng.choice(len(pool), len(pool) - len(data), replace=False)]
+        n_reference, n_others = len(reference), len(pool) + len(data)
+        order = rng.permutation(n_others)  # rounding must not know who is data
+        is_data = np.concatenate([np.zeros(n_reference, bool), order >= len(pool)])
+        may_be = np.arange(n_reference + n_others) >= n_reference
+        labeller = Labeller(
+            np.arange(n_reference + n_others),
+            np.where(is_data, DATA, np.where(may_be, OUT, REFERENCE)).astype(np.int8),
+            exchanges_of(may_be.astype(int), is_data),
+            rest=OUT,
+        )
+        measure = None
+        if observed.weights is not None:
+            measure = np.concatenate([observed.weights, np.ones(n_others)])
+        return Pool(
+            np.concatenate([reference, np.concatenate([pool, data])[order]]),
+            labeller,
+            seed,
+            measure=measure,
+            expected=expected,
+            keep_reference=False,
+        ).experiments()
+
+    def _rows(self, reference: np.ndarray) -> Rows:
         """The source as a function that is checked every time it draws."""
         source = self.source
-        if callable(source):
+        assert callable(source)
 
-            def draw(rng: np.random.Generator, n: int) -> np.ndarray:
-                rows = as_points("the simulator's output", source(rng, n))
-                if rows.shape != (n, reference.shape[1]):
-                    raise ValueError(
-                        f"the simulator was asked for {n} rows of {reference.shape[1]} features "
-                        f"and gave shape {rows.shape}"
-                    )
-                return rows
-
-            return draw
-        pool, _ = as_alike("the simulator's pool", source, "reference", reference)
-        _check_disjoint(pool, reference)
-
-        def choose(rng: np.random.Generator, n: int) -> np.ndarray:
-            if n > len(pool):
+        def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+            rows = as_points("the simulator's output", source(rng, n))
+            if rows.shape != (n, reference.shape[1]):
                 raise ValueError(
-                    f"the simulator's pool has {len(pool)} rows, a toy needs {n}; add rows"
+                    f"the simulator was asked for {n} rows of {reference.shape[1]} features "
+                    f"and gave shape {rows.shape}"
                 )
-            return pool[rng.choice(len(pool), n, replace=False)]
+            return rows
 
-        return choose
+        return draw
 
 
 def _check_repeatable(simulate: Rows, seed: int, n: int) -> None:
@@ -102,21 +133,3 @@ def _check_repeatable(simulate: Rows, seed: int, n: int) -> None:
             "the simulator gave other rows for the same generator; it must draw from the rng it is "
             "given and from nothing else, or results cannot be repeated"
         )
-
-
-def _check_disjoint(pool: np.ndarray, reference: np.ndarray) -> None:
-    """Refuse a pool that holds the reference: its rows would face themselves."""
-    keys = _row_keys(reference)
-    shared = np.isin(keys, _row_keys(pool)).mean()
-    repeats = 1 - len(np.unique(keys)) / len(reference)
-    if shared > 0.5 > repeats:  # features with few values repeat by chance
-        raise ValueError(
-            f"{shared:.0%} of the reference rows are in the simulator's pool; null data must not "
-            "be drawn from the reference of the same fit. Take them out of the pool, or use the "
-            "resample scheme, which keeps the two disjoint"
-        )
-
-
-def _row_keys(points: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
-    rows = np.ascontiguousarray(points, np.float64) + 0.0  # one zero, not two
-    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]

@@ -1,0 +1,112 @@
+"""A pool of rows that the observed experiment and all toys share, and differ by its labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sparker.nulls.experiments import (
+    Arm,
+    Draw,
+    Experiments,
+    Fitted,
+    most_rows,
+    own_rows,
+    relabelled,
+    toy_rng,
+)
+from sparker.nulls.labels import DATA, REFERENCE, Labeller
+from sparker.sample import TwoSample
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Rows, and the ways to label them."""
+
+    points: np.ndarray  # (N, d)
+    labeller: Labeller
+    seed: int
+    measure: np.ndarray | None = None  # (N,) how much a row counts as reference; None for ones
+    strata: np.ndarray | None = None  # (N,) within which reference and data add up to as much
+    expected: float | None = None
+    """The number of data rows where it is known; toys then fluctuate around it."""
+    keep_reference: bool = True
+    """Whether the number of reference rows stays when there are fewer data rows in a toy."""
+    may_list: bool = True
+    """Whether labellings, if there are few, are gone through one by one."""
+    notes: tuple[str, ...] = ()
+
+    def experiments(self) -> Experiments:
+        """The observed experiment and the toys."""
+        arm = Arm(self.points, self.draw)
+        return Experiments(arm, arm, len(self._others) if self._lists else None, self.notes)
+
+    def draw(self, transform: Fitted) -> Draw:
+        """All experiments by number, given the preprocessing."""
+        fitted = transform(self.points)
+        counts = np.bincount(self.roles(0), minlength=3)
+        n_used = int(counts[REFERENCE]) + most_rows(int(counts[DATA]), self.expected)
+        # Copies of the rows in use cost less than passing over all the others.
+        sparse = n_used < len(fitted) / 2
+
+        def batch(numbers: Sequence[int]) -> TwoSample:
+            shared = relabelled(fitted, (self.weights(i) for i in numbers))
+            return own_rows(shared, n_used) if sparse else shared
+
+        return batch
+
+    def weights(self, number: int) -> tuple[np.ndarray, np.ndarray]:  # (N,), (N,)
+        """How much each row counts, as reference and as data, in experiment ``number``."""
+        roles = self.roles(number)
+        is_data = roles == DATA
+        reference = np.where(roles == REFERENCE, 1.0 if self.measure is None else self.measure, 0.0)
+        if self.strata is None:
+            reference *= (self.expected or is_data.sum()) / reference.sum()
+        else:
+            n_data, total = (np.bincount(self.strata, some) for some in (is_data, reference))
+            reference *= (n_data / np.where(total > 0, total, 1))[self.strata]
+        return reference, is_data.astype(float)
+
+    def roles(self, number: int) -> np.ndarray:  # (N,)
+        """What each row is in experiment ``number``."""
+        labeller = self.labeller
+        if number == 0:
+            return labeller.observed[labeller.units]
+        rng = toy_rng(self.seed, number)
+        if self.expected is not None:
+            n_data = int(rng.poisson(self.expected))
+            n_taken = n_data
+            if self.keep_reference:
+                # Room for the observed number of data rows is kept in toys that fluctuate below
+                # it, so that the reference does not grow.
+                n_taken = max(n_data, int(np.sum(labeller.observed == DATA)))
+            self._check_room(n_data, n_taken)
+            return labeller.draw_some(rng, n_data, n_taken)
+        if self._lists:
+            return labeller.listed(self._others[number - 1])
+        return labeller.draw(rng)
+
+    @property
+    def _lists(self) -> bool:
+        few = self.labeller.n_labellings is not None
+        return self.may_list and self.expected is None and few
+
+    @cached_property
+    def _others(self) -> np.ndarray:
+        """All labellings but the observed one, in an order of chance."""
+        assert self.labeller.n_labellings is not None
+        others = np.delete(np.arange(self.labeller.n_labellings), self.labeller.index)
+        # Of its own: what shuffled the rows must not know the order of their labellings.
+        return np.random.default_rng([self.seed, 0, 2]).permutation(others)
+
+    def _check_room(self, n_data: int, n_taken: int) -> None:
+        (exchange,) = self.labeller.exchanges
+        n_all = exchange.n_possible
+        if n_taken > n_all - (self.labeller.rest == REFERENCE):
+            raise ValueError(
+                f"a toy with {n_data} data rows leaves no reference in a pool of {n_all}; "
+                "use a larger reference, or a simulator"
+                if self.labeller.rest == REFERENCE
+                else f"the simulator's pool has {n_all} rows, a toy needs {n_data}; add rows"
+            )
