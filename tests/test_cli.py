@@ -34,10 +34,13 @@ def folder(tmp_path_factory):
         np.save(folder / f"{name}.npy", rows)
         with (folder / f"{name}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["x", "y", "mass", "weight", "run", "text"])
+            names = ["x", "y", "mass", "weight", "run", "text", "tilt", "site", "visit"]
+            writer.writerow(names)
             for i, row in enumerate(rows):
                 group = f"{name}{i // 3}"
-                writer.writerow([*row, 125 if i < 20 else 80, 1.0, group, f"<b>[red]row {i}"])
+                mine = [125 if i < 20 else 80, 1.0, group, f"<b>[red]row {i}", np.exp(row[0] / 4)]
+                writer.writerow([*row, *mine, "north" if i % 2 else "south", f"{name}{i // 60}"])
+    np.save(folder / "pool.npy", rng.normal(size=(300, 2)))
     return folder
 
 
@@ -60,7 +63,7 @@ def test_json_has_the_documented_keys_and_nothing_else_is_printed(folder):
     found = json.loads(done.stdout)
     assert found["schema"] == 1
     assert found["p_value"] == 0.05
-    assert found["significance_is_lower_bound"] is True
+    assert found["significance_interval"]["high"] is None
     assert found["anomaly"] is None
     assert found["toys"] == {"compared": 19, "above": 0, "failed": 0}
     assert {row["row"] for row in found["most_anomalous"]} <= set(range(20))
@@ -136,12 +139,49 @@ def test_files_come_out_and_go_in_again(folder, tmp_path):
 
 
 def test_other_nulls(folder):
-    for extra in (["--null", "resample"], ["--expected", "60"], ["--stop", "--calibrations", "60"],
-                  ["--null", "simulator", "--pool", folder / "data.npy"]):  # fmt: skip
+    for extra in (["--expected", "60"], ["--stop", "--calibrations", "60"],
+                  ["--null", "simulator", "--pool", folder / "pool.npy"]):  # fmt: skip
         done = invoke("test", folder / "reference.npy", folder / "strange.npy", *QUICK, *extra,
                       "--json")  # fmt: skip
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["p_value"] <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("extra", "note"),
+    [
+        (["--strata", "site"], ""),
+        (["--groups", "run", "--group-rows", 2], "at most 2 of each group"),
+        (["--weights", "tilt"], "kept with a probability proportional to their weight"),
+        (["--weights", "tilt", "--data-weights", "tilt"], ""),
+    ],
+)
+def test_who_may_change_places_is_said_by_columns(folder, extra, note):
+    done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
+                  *extra, "--json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["p_value"] <= 0.2
+    assert (note in " ".join(found["notes"])) if note else not found["notes"]
+    first = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
+                   "--json")  # fmt: skip
+    plain = json.loads(first.stdout)
+    assert found["widths"] != plain["widths"]  # other labels, or other rows
+
+
+def test_a_level_that_few_labellings_cannot_reach_is_refused(folder):
+    arguments = ("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
+                 "--groups", "visit")  # fmt: skip
+    done = invoke(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["toys"]["compared"] == 5
+    assert round(6 * found["p_value"]) == pytest.approx(6 * found["p_value"])
+    assert "labels can be given in 6 ways only" in found["notes"][0]
+    refused = invoke(*arguments, "--alpha", 0.05)
+    assert refused.exit_code == 2
+    assert "with 6 ways to give the labels none below 0.17 is possible" in refused.stderr
+    assert invoke(*arguments, "--alpha", 0.2).exit_code in (0, 1)
 
 
 def test_a_monitor_is_made_asked_and_described(folder, tmp_path):
@@ -209,7 +249,7 @@ def test_power(folder, tmp_path):
                   "0,0.3", "--n-reference", 200, "--n-data", 40, "--tests", 5, *QUICK,
                   "--figure", tmp_path / "power.png")  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "power at alpha = 0.05, 19 calibration toys" in done.stdout
+    assert "power at alpha = 0.05, 19 toys a test" in done.stdout
     assert (tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -229,6 +269,26 @@ def test_info_on_a_table(folder):
         (["reference.csv", "data.csv"], "run"),
         (["reference.csv", "data.csv", "--columns", "x,z"], "z"),
         (["reference.npy", "data.npy", "--null", "simulator"], "belong together"),
+        (["reference.npy", "data.npy", "--null", "resample"], "'resample' is not one of"),
+        (["reference.csv", "data.csv", "--data-weights", "tilt"], "go with --weights"),
+        (["reference.csv", "data.csv", "--group-rows", "2"], "--group-rows is for --groups"),
+        (
+            ["reference.csv", "data.csv", "--null", "simulator", "--strata", "site"],
+            "--strata does not go with --null simulator",
+        ),
+        (
+            [
+                "reference.csv",
+                "strange.csv",
+                "--columns",
+                "x,y",
+                "--null",
+                "simulator",
+                "--pool",
+                "data.csv",
+            ],
+            "are in the data as well",
+        ),
         (["reference.npy", "data.npy", "--report", "no/such/folder/r.html"], "there is no folder"),
         (["reference.npy", "data.npy", "--device", "quantum"], "there is no device 'quantum'"),
         (["reference.npy", "data.npy", "--expected", "-3"], "expected must be a positive number"),
@@ -267,7 +327,7 @@ def test_the_demo_finds_the_hidden_digits(tmp_path):
     assert done.exit_code == 0, done.output
     assert "p-value 0.1 " in done.stdout  # the least that nine toys can give
     assert "0 of 9 anomaly-free experiments" in done.stdout
-    assert "24 of them are the hidden 0" in done.stdout
+    assert "23 of them are the hidden 0" in done.stdout
     assert "<html" in report.read_text()[:500]
     assert "Now open the report" in done.stderr
 

@@ -8,6 +8,8 @@ import pytest
 
 import sparker
 from sparker import arrays
+from sparker.nulls import Experiments, Resample
+from sparker.presets import resampled
 
 SMALL = {
     "config": sparker.FitConfig(n_kernels=3),
@@ -32,13 +34,61 @@ def monitor() -> sparker.Monitor:
     return sparker.Monitor.calibrate(normal(0, 400), BATCH, n_calibration=60, **SMALL)
 
 
-def test_a_batch_is_ranked_as_a_test_with_resampled_toys_would_rank_it(monitor):
+class Split:
+    """A test of one batch with the toys of a monitor."""
+
+    def experiments(self, observed, seed):
+        scheme = Resample(observed.reference, len(observed.data), observed.expected, seed)
+        return Experiments(scheme.observed(observed.data), scheme.toys())
+
+
+def test_a_batch_is_ranked_as_a_test_with_the_toys_of_the_monitor_would_rank_it(monitor):
     batch = with_cluster(1)
-    whole = sparker.test(normal(0, 400), batch, n_calibration=60, null="resample", **SMALL)
+    config, widths = resampled(SMALL["config"], SMALL["widths"])
+    whole = sparker.test(
+        normal(0, 400), batch, n_calibration=60, null=Split(), config=config, widths=widths
+    )
     alone = monitor.test(batch)
     np.testing.assert_array_equal(alone.t, whole.t)
     np.testing.assert_array_equal(alone.null_t, whole.null_t)
     assert alone.p_value == whole.p_value
+
+
+def test_a_batch_faces_as_many_reference_rows_as_a_toy_does():
+    reference, batch = normal(0, 400), normal(1)
+    scheme = Resample(reference, BATCH, None, 0)
+    for arm, numbers in ((scheme.observed(batch), [0]), (scheme.toys(), [1, 2, 3])):
+        sample = arm.draw(lambda rows: rows)(numbers)
+        assert np.all((sample.reference_weight > 0).sum(1) == 400 - BATCH)
+        assert np.all((sample.data_weight > 0).sum(1) == BATCH)
+        np.testing.assert_allclose(sample.reference_weight.sum(1), BATCH)
+    observed = scheme.observed(batch).draw(lambda rows: rows)([0]).alone(0)
+    np.testing.assert_array_equal(observed.points[observed.data_weight > 0], batch)
+    rest = observed.points[observed.reference_weight > 0]
+    assert set(map(tuple, rest)) < set(map(tuple, reference))
+
+
+def test_notes_of_the_calibration_are_said_with_every_result(tmp_path):
+    large = sparker.Monitor.calibrate(normal(0, 10 * BATCH), BATCH, n_calibration=2, **SMALL)
+    assert large.notes == ()
+    assert large.test(normal(9)).notes == ()
+    weights = np.tile([1.0, 2.0], 200)
+    weighted = sparker.Monitor.calibrate(
+        normal(0, 400), 100, n_calibration=2, reference_weights=weights, **SMALL
+    )
+    kept, few = weighted.notes
+    n_kept = len(weighted.reference)
+    assert 250 < n_kept < 350  # three in four
+    assert kept.startswith(f"{n_kept} of 400 reference rows take part")
+    assert few.startswith(f"the reference has {n_kept} rows, fewer than 10 batches of 100")
+    weighted.save(tmp_path / "monitor.npz")
+    for one in (weighted, sparker.Monitor.load(tmp_path / "monitor.npz")):
+        result = one.test(normal(1, 100))
+        assert result.notes[:2] == (kept, few)
+        assert result.reference_weights is None
+        assert f"note: {few}" in result.summary()
+    in_all = {tuple(row) for row in normal(0, 400)}
+    assert {tuple(row) for row in weighted.reference} < in_all
 
 
 def test_an_anomalous_batch_stands_out_and_others_do_not(monitor):
@@ -130,6 +180,11 @@ def test_looks_are_corrected_for_their_number(monitor):
         ({"batch_size": 1.5}, "batch_size must be a whole number"),
         ({"n_calibration": 0}, "n_calibration must be a whole number"),
         ({"batch_size": 500}, "takes 500 rows out of the reference"),
+        ({"reference_weights": -np.ones(400)}, "none negative"),
+        (
+            {"reference_weights": np.append(1e4, np.ones(399))},
+            "too uneven: row 0 weighs .* too few for 60 data rows",
+        ),
     ],
 )
 def test_what_cannot_be_calibrated_is_said(change, message):

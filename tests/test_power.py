@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import sparker
 
@@ -42,7 +42,7 @@ def test_power_grows_with_the_fraction_and_alpha_is_kept(reference, anomaly):
     none, some, many = study.points
     assert none.power * 40 <= binom.isf(1e-4, 40, 0.05)
     assert many.power >= 0.8
-    assert many.median_significance.at_least
+    assert many.median_significance == pytest.approx(norm.isf(1 / 60))
     assert many.median_significance > none.median_significance + 1
     assert none.power <= some.power <= many.power
     low, high = some.interval
@@ -59,25 +59,67 @@ def test_counts_matter_where_they_fluctuate():
     assert shape_only.points[0].power < 0.4
 
 
-def test_any_statistic_can_be_studied():
-    def mean_shift(rng, sample):
-        data = sample.data_weight > 0
-        return np.abs(sample.points[data].mean(0) - sample.points[~data].mean(0))
+def mean_shift(rng, sample):
+    means = [weight @ sample.points / weight.sum() for weight in sample[1:]]
+    return np.abs(means[1] - means[0])
 
+
+CHEAP = {"n_reference": 300, "n_data": 60, "statistic": mean_shift, "progress": False}
+
+
+def test_any_statistic_can_be_studied():
     study = sparker.power_study(
         POOL,
         ANOMALIES + 1,
         [0.0, 0.5],
-        n_reference=300,
-        n_data=60,
         n_calibration=59,
         n_tests=20,
-        statistic=mean_shift,
-        progress=False,
+        **CHEAP,
     )
-    assert study.null_t.shape == (59, 2)
+    assert study.settings["statistic"]["function"].endswith("mean_shift")
     assert study.points[1].power == 1
     assert study.points[0].power < 0.4
+
+
+def test_a_sample_is_tested_as_a_users_would_be(monkeypatch):
+    calls = []
+
+    def record(*arguments, **settings):
+        calls.append((arguments, settings, sparker.test(*arguments, **settings)))
+        return calls[-1][-1]
+
+    monkeypatch.setattr("sparker.power.test", record)
+    options = {"combine": sparker.cauchy, "preprocess": sparker.whiten}
+    study = sparker.power_study(
+        POOL, ANOMALIES, [0.0, 0.2], n_calibration=39, n_tests=3, alpha=0.2, **CHEAP, **options
+    )
+    assert len(calls) == 6
+    found = np.concatenate([point.p_values for point in study.points])
+    np.testing.assert_array_equal(found, [result.p_value for *_, result in calls])
+    assert {(len(reference), len(data)) for (reference, data), *_ in calls} == {(300, 60)}
+    for _, settings, _ in calls:
+        assert options.items() <= settings.items()
+        assert (settings["n_calibration"], settings["expected"]) == (39, None)
+    assert len({settings["seed"] for _, settings, _ in calls}) == 6  # toys are not shared
+    assert study.settings["combine"] == "cauchy"
+    for (reference, data), _, _ in calls:  # no row of the pool is in both
+        assert not set(map(tuple, reference)) & set(map(tuple, data))
+
+
+def test_other_settings_of_the_test_pass_through():
+    stopped = sparker.power_study(
+        POOL, ANOMALIES, [0.0], n_calibration=99, n_tests=10, **CHEAP,
+        stop=sparker.Sequential(exceedances=5, table=20),
+    )  # fmt: skip
+    assert stopped.settings["stop"]["exceedances"] == 5
+    high = stopped.points[0].p_values[stopped.points[0].p_values > 0.1]
+    assert len(high)
+    np.testing.assert_allclose(5 / high, np.round(5 / high))
+    simulated = sparker.power_study(
+        background, ANOMALIES, [0.0], n_calibration=19, n_tests=2, **CHEAP,
+        null=sparker.Simulator(background),
+    )  # fmt: skip
+    assert simulated.settings["null"]["is"] == "Simulator"
 
 
 def test_it_is_repeatable_and_speaks_json():
@@ -90,7 +132,8 @@ def test_it_is_repeatable_and_speaks_json():
     assert found["points"][0]["n_tests"] == 5
     assert found["settings"]["n_data"] == 60
     assert "power at alpha = 0.05" in one.summary()
-    assert "of 5 toys" in one.summary()
+    assert "19 toys a test" in one.summary()
+    assert "of 5 tests" in one.summary()
 
 
 @pytest.mark.parametrize(
@@ -100,8 +143,14 @@ def test_it_is_repeatable_and_speaks_json():
         ({"alpha": 0}, "alpha must lie between 0 and 1"),
         ({"fractions": []}, "fractions must lie between 0 and 1"),
         ({"fractions": [1.5]}, "fractions must lie between 0 and 1"),
-        ({"n_reference": 450}, "reference has 500 rows; toys with n_reference"),
+        ({"n_reference": 450}, "reference has 500 rows; samples with n_reference"),
         ({"n_tests": 0}, "n_tests must be a whole number"),
+        ({"groups": (np.zeros(300), np.ones(60))}, "groups does not go with a power study"),
+        ({"strata": (np.zeros(300), np.zeros(60))}, "strata does not go with a power study"),
+        ({"reference_weights": np.ones(300)}, "reference_weights does not go with a power study"),
+        ({"expected": 60.0}, "expected does not go with a power study"),
+        ({"store": "toys"}, "store does not go with a power study"),
+        ({"null": "resample"}, "null='permutation' uses the same two samples"),
         ({"anomaly": ANOMALIES[:2], "fractions": [0.5]}, "needs .* rows of a pool that has 2"),
         ({"anomaly": np.zeros((5, 3))}, "anomaly has 3 features, reference has 2"),
         ({"anomaly": lambda rng, n: np.zeros((n + 1, 2))}, "asked for .* rows and gave shape"),

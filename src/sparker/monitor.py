@@ -22,7 +22,8 @@ from sparker.calibrate import Plan
 from sparker.combine import Combination, minimum
 from sparker.design import FitConfig
 from sparker.detect import check_enough_rows, interpret
-from sparker.nulls import Resample, Samples, samples
+from sparker.nulls import Resample, Samples, samples, toy_rng
+from sparker.nulls.unweighted import keep_by_weight, kept_note
 from sparker.preprocess import Preprocess, decorrelate
 from sparker.presets import resampled
 from sparker.progress import reporter
@@ -34,6 +35,9 @@ from sparker.statistic import TABLES, KernelStatistic, Outcome
 from sparker.widths import WidthConfig
 
 KIND = "monitor"
+
+MIN_BATCHES = 10
+"""With fewer batches of reference a monitor is told to be doubtful."""
 
 
 class Look(NamedTuple):
@@ -51,7 +55,6 @@ class Monitor:
     """A reference, and the toys for batches of one size."""
 
     reference: np.ndarray  # (N, d)
-    weights: np.ndarray | None  # (N,)
     batch_size: int
     expected: float | None
     null: Outcome
@@ -62,6 +65,8 @@ class Monitor:
     preprocess: Preprocess
     combine: Combination
     settings: dict[str, Any]
+    notes: tuple[str, ...]
+    """What to know of the calibration; every result says it again."""
 
     @classmethod
     def calibrate(
@@ -93,6 +98,11 @@ class Monitor:
         expected = float(batch_size) if poisson else None
         nobody = points[:1]  # stands in for data: the toys take none
         known = samples(points, nobody, reference_weights=reference_weights, expected=expected)
+        notes = []
+        if known.weights is not None:
+            is_kept = keep_by_weight(toy_rng(seed, 0), known.weights, int(batch_size))
+            notes.append(kept_note(is_kept))
+            known = known._replace(reference=points[is_kept], weights=None)
         config, widths = resampled(config, widths)
         statistic = KernelStatistic(config=config, widths=widths)
         if batch_size < statistic.config.n_kernels:
@@ -100,8 +110,14 @@ class Monitor:
                 f"batch_size is {batch_size}, fewer than the {statistic.config.n_kernels} kernels; "
                 "test larger batches or take a config with fewer kernels"
             )
-        scheme = Resample()
-        toys = calibrate.ready(scheme.toys(known, batch_size, seed), preprocess, statistic)
+        if len(known.reference) < MIN_BATCHES * batch_size:
+            notes.append(
+                f"the reference has {len(known.reference)} rows, fewer than {MIN_BATCHES} batches "
+                f"of {batch_size}: all batches share what is peculiar to it, and the rate of false "
+                "alarms may be several times alpha; sparker.test relabels each batch, and is exact"
+            )
+        scheme = Resample(known.reference, int(batch_size), expected, seed)
+        toys = calibrate.ready(scheme.toys(), preprocess, statistic)
         description = {
             **calibrate.describe(toys.statistic, known, scheme, preprocess, seed),
             "batch_size": batch_size,
@@ -118,8 +134,7 @@ class Monitor:
                 tell=tell,
             )
         return cls(
-            reference=points,
-            weights=known.weights,
+            reference=known.reference,
             batch_size=int(batch_size),
             expected=expected,
             null=table.first(n_calibration + 1, start=1),
@@ -131,9 +146,11 @@ class Monitor:
             settings={
                 **description,
                 "n_calibration": int(n_calibration),
+                "labellings": None,
                 "combine": plain(combine),
                 "stop": None,
             },
+            notes=tuple(notes),
         )
 
     def test(self, batch: ArrayLike) -> TestResult:
@@ -141,12 +158,10 @@ class Monitor:
         began = time.perf_counter()
         names = column_names(batch)
         check_columns("the batch", names, "the monitor's reference", self.columns)
-        observed = samples(
-            self.reference, batch, reference_weights=self.weights, expected=self.expected
-        )
+        observed = samples(self.reference, batch, expected=self.expected)
         self._check_size(observed)
-        arm = Resample().observed(observed, self.batch_size, self.seed)
-        one = calibrate.ready(arm, self.preprocess, self.statistic)
+        scheme = Resample(self.reference, self.batch_size, self.expected, self.seed)
+        one = calibrate.ready(scheme.observed(observed.data), self.preprocess, self.statistic)
         prepared = time.perf_counter()
         table = calibrate.run(Plan(one, one), [0], seed=self.seed)
         n_toys = len(self.null.evidence)
@@ -160,7 +175,7 @@ class Monitor:
             "total": time.perf_counter() - began,
         }
         return TestResult(
-            **found,
+            **found | {"notes": (*self.notes, *found["notes"])},
             columns=self.columns or names,
             settings=self.settings,
             seed=self.seed,
@@ -208,12 +223,11 @@ class Monitor:
             "preprocess": option_name("preprocess", self.preprocess),
             "combine": option_name("combine", self.combine),
             "settings": self.settings,
+            "notes": self.notes,
         }
         contents = {name: getattr(self.null, name) for name in TABLES} | {
             "reference": self.reference
         }
-        if self.weights is not None:
-            contents["weights"] = self.weights
         arrays.write(Path(path), header, contents)
 
     @classmethod
@@ -227,7 +241,6 @@ class Monitor:
                 raise ValueError("its tables do not have the same shape")
             return cls(
                 reference=as_points("reference", contents["reference"]),
-                weights=contents.get("weights"),
                 batch_size=int(header["batch_size"]),
                 expected=header["expected"],
                 null=null,
@@ -240,6 +253,7 @@ class Monitor:
                 preprocess=option(header["preprocess"]),
                 combine=option(header["combine"]),
                 settings=dict(header["settings"]),
+                notes=tuple(str(note) for note in header["notes"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error

@@ -1,7 +1,7 @@
 """Injection studies: how often would an anomaly of this size be found?
 
-Anomaly-free toys calibrate the statistic once; then toys with a fraction of anomalies in their data
-are each ranked among them, as an observed sample would be.
+Samples with a fraction of anomalies in their data are tested one by one, each as ``sparker.test``
+tests what a user brings, with toys of its own: what is measured is the power that users have.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,33 +11,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker import calibrate
-from sparker.calibrate import Plan
-from sparker.combine import Combination, minimum
-from sparker.design import FitConfig
-from sparker.detect import AnyStatistic, Progress
-from sparker.nulls import Arm, Draw, Fitted, most_rows, own_rows, relabelled
-from sparker.preprocess import Preprocess, decorrelate
+from sparker.detect import Progress, test
 from sparker.progress import reporter
-from sparker.pvalues import CONFIDENCE, Significance, clopper_pearson, rank, significance
-from sparker.record import plain, versions
-from sparker.sample import TwoSample, as_alike, as_points, pad, stack
-from sparker.statistic import as_statistic
-from sparker.widths import WidthConfig
+from sparker.pvalues import CONFIDENCE, clopper_pearson, significance
+from sparker.record import versions
+from sparker.sample import as_alike, as_points
 
 Source = Callable[[np.random.Generator, int], ArrayLike]
 
 
 class Power(NamedTuple):
-    """The fate of the toys with one fraction of anomalies."""
+    """The fate of the samples with one fraction of anomalies."""
 
     fraction: float
     p_values: np.ndarray  # (n_tests,)
     power: float
-    """Share of the toys found at alpha; at a fraction of 0 this is the false-positive rate."""
+    """Share of the samples found at alpha; at a fraction of 0 this is the false-positive rate."""
     interval: tuple[float, float]
     """Its exact 95 % interval."""
-    median_significance: Significance
+    median_significance: float
+    """Of the tests' p-values; at most what so many toys can show."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,19 +39,18 @@ class PowerStudy:
 
     alpha: float
     points: tuple[Power, ...]
-    null_t: np.ndarray  # (B, m)
     settings: dict[str, Any]
     versions: dict[str, str]
 
     def summary(self) -> str:
         """A line for each fraction."""
-        lines = [f"power at alpha = {self.alpha:g}, {len(self.null_t)} calibration toys"]
+        lines = [f"power at alpha = {self.alpha:g}, {self.settings['n_calibration']} toys a test"]
         for point in self.points:
             low, high = point.interval
             lines.append(
                 f"fraction {point.fraction:<8.4g} power {point.power:.3f} "
-                f"({low:.3f} to {high:.3f} of {len(point.p_values)} toys), median significance "
-                f"{point.median_significance}"
+                f"({low:.3f} to {high:.3f} of {len(point.p_values)} tests), median significance "
+                f"{point.median_significance:.2f}"
             )
         return "\n".join(lines)
 
@@ -76,8 +68,9 @@ class PowerStudy:
                         "confidence": CONFIDENCE,
                     },
                     "n_tests": len(point.p_values),
-                    "median_significance": point.median_significance.plain,
-                    "median_significance_is_lower_bound": point.median_significance.at_least,
+                    "median_significance": (
+                        point.median_significance if point.median_significance > -np.inf else None
+                    ),
                     "p_values": point.p_values.tolist(),
                 }
                 for point in self.points
@@ -99,24 +92,123 @@ def power_study(
     n_calibration: int = 300,
     n_tests: int = 100,
     seed: int = 0,
-    config: FitConfig | None = None,
-    widths: WidthConfig | None = None,
-    preprocess: Preprocess = decorrelate,
-    combine: Combination = minimum,
-    statistic: AnyStatistic | None = None,
     progress: Progress | None = None,
-    chunk: int | None = None,
+    **settings: Any,
 ) -> PowerStudy:
     """How often anomalies are found at alpha when they make up these fractions of the data.
 
-    Every toy draws its reference and its data anew, disjointly, from ``reference``, and anomalies
-    from ``anomaly``; each is a pool of rows or a function (rng, n) -> rows. The number of
+    Every sample draws its reference and its data anew, disjointly, from ``reference``, and
+    anomalies from ``anomaly``; each is a pool of rows or a function (rng, n) -> rows. The number of
     anomalies is Poisson around fraction times ``n_data``. They take the place of background rows,
     so that the data keep their number; with ``poisson`` they come on top of a background that
     fluctuates around ``n_data``, and the number of rows is part of the test.
 
-    A fraction of 0 measures the false-positive rate.
+    Each sample is then tested by ``sparker.test``, whose other settings may follow: ``null``,
+    ``statistic``, ``stop`` and so on. That is ``n_tests`` calibrations a fraction; with fewer toys
+    (99 for alpha = 0.05, say) or with ``stop=Sequential()`` it is done sooner, and shows what a
+    test with these settings would find.
+
+    A fraction of 0 measures the false-positive rate. Intervals count samples as independent: those
+    of a pool hardly larger than one of them share most of their rows, and tell of this pool only.
     """
+    _check(alpha, fractions, n_calibration, settings)
+    for name, value in (("n_reference", n_reference), ("n_data", n_data), ("n_tests", n_tests)):
+        if int(value) != value or value < 1:
+            raise ValueError(f"{name} must be a whole number from 1 on, got {value}")
+    background, anomalies = _checked(reference, anomaly, n_reference + n_data)
+    draw = _Injection(background, anomalies, n_reference, n_data, poisson, seed)
+    settings |= {
+        "n_calibration": n_calibration,
+        "expected": float(n_data) if poisson else None,
+        "progress": False,
+    }
+    points = []
+    n_samples = len(fractions) * n_tests
+    with reporter(progress, n_samples) as tell:
+        for number, fraction in enumerate(fractions):
+            p = np.empty(n_tests)
+            for i in range(n_tests):
+                n_done = number * n_tests + i
+                sample = draw(n_done, fraction)
+                result = test(*sample.rows, seed=sample.seed, **settings)
+                p[i] = result.p_value
+                tell(n_done + 1)
+            points.append(_power(fraction, p, alpha))
+    return PowerStudy(
+        alpha=alpha,
+        points=tuple(points),
+        settings={
+            "n_reference": n_reference,
+            "n_data": n_data,
+            "poisson": poisson,
+            "n_calibration": n_calibration,
+            "seed": seed,
+            **{name: result.settings[name] for name in SAME},
+        },
+        versions=versions(),
+    )
+
+
+SAME = ("null", "statistic", "preprocess", "combine", "stop")
+"""What the settings of all tests have in common."""
+
+
+def _power(fraction: float, p: np.ndarray, alpha: float) -> Power:
+    found = int(np.sum(p <= alpha))
+    interval = clopper_pearson(found, len(p))
+    return Power(float(fraction), p, found / len(p), interval, significance(float(np.median(p))))
+
+
+class _Sample(NamedTuple):
+    rows: tuple[np.ndarray, np.ndarray]  # reference and data
+    seed: int
+
+
+class _Injection(NamedTuple):
+    """Samples with background and anomalies, by number."""
+
+    background: np.ndarray | Source
+    anomaly: np.ndarray | Source
+    n_reference: int
+    n_data: int
+    poisson: bool
+    seed: int
+
+    def __call__(self, number: int, fraction: float) -> _Sample:
+        rng = np.random.default_rng([self.seed, number])
+        n_anomalies = int(rng.poisson(fraction * self.n_data))
+        n_background = self.n_data
+        if self.poisson:
+            n_background = int(rng.poisson(self.n_data))
+        else:
+            n_anomalies = min(n_anomalies, self.n_data)
+            n_background -= n_anomalies
+        # Reference and data together keep their number: one compiled program serves all samples.
+        n_data = n_background + n_anomalies
+        n_reference = max(1, self.n_reference + self.n_data - n_data)
+        background = _rows(self.background, rng, n_reference + n_background)
+        data = background[n_reference:]
+        if n_anomalies:
+            data = np.concatenate([data, _rows(self.anomaly, rng, n_anomalies)])
+        return _Sample((background[:n_reference], data), int(rng.integers(2**32)))
+
+
+def _rows(source: np.ndarray | Source, rng: np.random.Generator, n: int) -> np.ndarray:
+    if not callable(source):
+        if n > len(source):
+            raise ValueError(
+                f"a sample needs {n} rows of a pool that has {len(source)}; use a larger pool"
+            )
+        return source[rng.choice(len(source), n, replace=False)]
+    rows = as_points("a simulator's output", source(rng, n))
+    if len(rows) != n:
+        raise ValueError(f"a simulator was asked for {n} rows and gave shape {rows.shape}")
+    return rows
+
+
+def _check(
+    alpha: float, fractions: Sequence[float], n_calibration: int, settings: dict[str, Any]
+) -> None:
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
     if not len(fractions) or any(not 0 <= fraction <= 1 for fraction in fractions):
@@ -126,149 +218,9 @@ def power_study(
             f"{n_calibration} toys resolve p-values down to {1 / (n_calibration + 1):.2g} only; "
             f"for alpha = {alpha:g} calibrate with at least {int(np.ceil(1 / alpha)) - 1}"
         )
-    for name, value in (("n_reference", n_reference), ("n_data", n_data), ("n_tests", n_tests)):
-        if int(value) != value or value < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, got {value}")
-    injection = _Injection(
-        *_checked(reference, anomaly, n_reference + n_data), n_reference, n_data, poisson, seed,
-        np.concatenate([np.zeros(n_calibration), np.repeat(np.asarray(fractions, float), n_tests)]),
-    )  # fmt: skip
-    chosen = as_statistic(statistic, config or FitConfig(), widths or WidthConfig())
-    toys = calibrate.ready(injection.arm(), preprocess, chosen)
-    n_toys = len(injection.fraction)
-    with reporter(progress, n_toys) as tell:
-        numbers = range(1, n_toys + 1)  # none of them is the observed one
-        table = calibrate.run(Plan(toys, toys), numbers, seed=seed, chunk=chunk, tell=tell)
-    t = table.first(n_toys + 1, start=1).readings
-    null, tested = t[:n_calibration], np.split(t[n_calibration:], len(fractions))
-    settings = {
-        "n_reference": n_reference,
-        "n_data": n_data,
-        "poisson": poisson,
-        "n_calibration": n_calibration,
-        "seed": seed,
-        "statistic": plain(toys.statistic.settings),
-        "preprocess": plain(preprocess),
-        "combine": plain(combine),
-    }
-    return PowerStudy(
-        alpha=alpha,
-        points=tuple(
-            _power(fraction, rows, null, alpha, combine)
-            for fraction, rows in zip(fractions, tested, strict=True)
-        ),
-        null_t=null,
-        settings=settings,
-        versions=versions(),
-    )
-
-
-def _power(
-    fraction: float, rows: np.ndarray, null: np.ndarray, alpha: float, combine: Combination
-) -> Power:
-    ranked = [rank(np.concatenate([row[None], null]), combine) for row in rows]
-    p = np.array([one.p_value for one in ranked])
-    found = int(np.sum(p <= alpha))
-    middle = float(np.median(p))
-    at_floor = middle <= 1 / (len(null) + 1)
-    return Power(
-        float(fraction),
-        p,
-        found / len(p),
-        clopper_pearson(found, len(p)),
-        significance(middle, above=0 if at_floor else 1),
-    )
-
-
-class _Injection(NamedTuple):
-    """Toys with background and anomalies, each toy's fraction by its number."""
-
-    background: np.ndarray | Source
-    anomaly: np.ndarray | Source
-    n_reference: int
-    n_data: int
-    poisson: bool
-    seed: int
-    fraction: np.ndarray  # (toys,) from number 1 on
-
-    def arm(self) -> Arm:
-        basis = self.background
-        if callable(basis):
-            rng = np.random.default_rng([self.seed, 2**32])
-            basis = np.asarray(basis(rng, self.n_reference + self.n_data))
-        return Arm(basis, self.draw)
-
-    def draw(self, transform: Fitted) -> Draw:
-        expected = self.n_data * (1 + self.fraction.max()) if self.poisson else None
-        most = self.n_reference + most_rows(self.n_data, expected)
-        if callable(self.background) or callable(self.anomaly):
-            return lambda numbers: stack([pad(self._own(i, transform), most) for i in numbers])
-        n_pool = len(self.background) + len(self.anomaly)
-        points = transform(np.concatenate([self.background, self.anomaly]))
-
-        def shared(numbers: Sequence[int]) -> TwoSample:
-            return relabelled(points, (self._weights(i, n_pool) for i in numbers))
-
-        # Copies of the rows in use cost less than passing over twice as many that are not.
-        if n_pool <= 2 * most:
-            return shared
-        return lambda numbers: own_rows(shared(numbers), most)
-
-    def _counts(self, rng: np.random.Generator, number: int) -> tuple[int, int]:
-        """How many background and anomalous rows the data of a toy have."""
-        n_anomalies = int(rng.poisson(self.fraction[number - 1] * self.n_data))
-        if self.poisson:
-            return int(rng.poisson(self.n_data)), n_anomalies
-        n_anomalies = min(n_anomalies, self.n_data)
-        return self.n_data - n_anomalies, n_anomalies
-
-    def _weights(self, number: int, n_pool: int) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng([self.seed, number])
-        n_background, n_anomalies = self._counts(rng, number)
-        n_pool_background = len(self.background)  # type: ignore[arg-type]
-        chosen = rng.permutation(n_pool_background)[: self.n_reference + n_background]
-        reference, data = np.zeros(n_pool), np.zeros(n_pool)
-        reference[chosen[: self.n_reference]] = self._expected(n_background + n_anomalies)
-        reference /= self.n_reference
-        data[chosen[self.n_reference :]] = 1
-        n_anomaly_pool = n_pool - n_pool_background
-        data[n_pool_background + _few_of(rng, n_anomaly_pool, n_anomalies)] = 1
-        return reference, data
-
-    def _own(self, number: int, transform: Fitted) -> TwoSample:
-        rng = np.random.default_rng([self.seed, number])
-        n_background, n_anomalies = self._counts(rng, number)
-        background = _rows(self.background, rng, self.n_reference + n_background)
-        anomalies = _rows(self.anomaly, rng, n_anomalies)
-        parts = [background, *([anomalies] if n_anomalies else [])]
-        points = transform(np.concatenate(parts))
-        n_data = n_background + n_anomalies
-        w_reference = self._expected(n_data) / self.n_reference
-        return TwoSample(
-            points,
-            np.repeat([w_reference, 0.0], [self.n_reference, n_data]),
-            np.repeat([0.0, 1.0], [self.n_reference, n_data]),
-        )
-
-    def _expected(self, n_data: int) -> float:
-        return self.n_data if self.poisson else n_data
-
-
-def _rows(source: np.ndarray | Source, rng: np.random.Generator, n: int) -> np.ndarray:
-    if not callable(source):
-        return source[_few_of(rng, len(source), n)]
-    if n == 0:
-        return np.empty((0, 0))
-    rows = as_points("a simulator's output", source(rng, n))
-    if len(rows) != n:
-        raise ValueError(f"a simulator was asked for {n} rows and gave shape {rows.shape}")
-    return rows
-
-
-def _few_of(rng: np.random.Generator, n_all: int, n: int) -> np.ndarray:
-    if n > n_all:
-        raise ValueError(f"a toy needs {n} rows of a pool that has {n_all}; use a larger pool")
-    return rng.choice(n_all, n, replace=False)
+    for name in ("groups", "strata", "reference_weights", "expected", "store"):
+        if settings.get(name) is not None:
+            raise ValueError(f"{name} does not go with a power study, whose samples are drawn anew")
 
 
 def _checked(
@@ -280,7 +232,7 @@ def _checked(
         background, anomalies = as_alike("reference", reference, "anomaly", anomaly)
     if not callable(background) and len(background) < n_rows:
         raise ValueError(
-            f"reference has {len(background)} rows; toys with n_reference + n_data = {n_rows} "
+            f"reference has {len(background)} rows; samples with n_reference + n_data = {n_rows} "
             "need at least as many"
         )
     return background, anomalies

@@ -69,6 +69,8 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         **fit_settings(options, anneal=True),
     )
     made.save(monitor)
+    for line in made.notes:
+        note(f"Note: {line}.")
     n_toys = len(made.null.evidence)
     note(f"The monitor is in {monitor}: {n_toys} toys for batches of {made.batch_size}.")
 
@@ -134,8 +136,7 @@ def watch(
         return {
             "p_value": result.p_value,
             "corrected_p_value": look.corrected_p_value,
-            "significance": result.significance.plain,
-            "significance_is_lower_bound": result.significance.at_least,
+            "significance": result.significance if result.p_value < 1 else None,
             "alarm": look.alarm,
             "rows": len(result.data_plane),
             "most_anomalous": most_anomalous(result, 3, None),

@@ -49,13 +49,23 @@ N_ROWS_SHOWN = 10
 @click.argument("data")
 @column_options
 @click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
+@click.option(
+    "--data-weights",
+    help="Column of DATA with the weights its rows would have in REFERENCE; then no row is lost.",
+)
 @click.option("--expected", type=float, help="Expected number of data rows, to test it as well.")
 @click.option("--groups", help="Column of both files; rows of a group are relabelled together.")
+@click.option(
+    "--group-rows",
+    type=click.IntRange(1),
+    help="Of larger groups take so many rows only, so that groups of many sizes can be relabelled.",
+)
+@click.option("--strata", help="Column of both files; labels are exchanged within strata only.")
 @click.option(
     "--null",
     default="permutation",
     show_default=True,
-    type=click.Choice(["permutation", "resample", "simulator"]),
+    type=click.Choice(["permutation", "simulator"]),
     help="How anomaly-free experiments are made.",
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
@@ -110,9 +120,8 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
 
     check_kernel_options(options["statistic"], "rows")
     _check_stream(options)
-    # A simulator is a pool of rows here: only relabelled toys explore.
-    anneal = options.pop("annealed") or options["null"] != "permutation"
-    settings = fit_settings(options, anneal=anneal)
+    _check_labels(options)
+    settings = fit_settings(options, anneal=options.pop("annealed"))
     check_share(options["toys"], options["store"], settings["n_calibration"])
     outputs = {name: options[name] for name in ("report", "rows", "save")}
     check_outputs(outputs)
@@ -122,8 +131,8 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         raise BadInput("--images and --observables are for the report; name its file by --report")
     pictures = picture_column(options["images"], data, options["key"])
     shown = [name for name in (options["text"], pictures) if name]
-    both = [*([options["groups"]] if options["groups"] else []), *options["observables"]]
-    weights = [options["weights"]] if options["weights"] else []
+    both = [*_given(options, "groups", "strata"), *options["observables"]]
+    weights, data_weights = _given(options, "weights"), _given(options, "data_weights")
     first, second = read_two(
         reference,
         data,
@@ -131,10 +140,12 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         ignore=options["ignore"],
         key=options["key"],
         reference_extra=[*both, *weights],
-        data_extra=[*both, *shown],
+        data_extra=[*both, *data_weights, *shown],
         on_disk=options["stream"],
     )
-    all_weights = first.extra[weights[0]] if weights else None
+    all_weights: Any = first.extra[weights[0]] if weights else None
+    if data_weights:
+        all_weights = all_weights, second.extra[data_weights[0]]
     tested: Any = first
     if options["stream"]:
         tested = stream(first.points, memory=_bytes(options["memory"]))
@@ -142,10 +153,11 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     images = picture_files(options["images"], pictures, data, second)
     observables = [_observables(options["observables"], table) for table in (second, first)]
     settings |= {
-        "null": _null(options["null"], options["pool"], first),
+        "null": _null(options["null"], options["pool"], options["group_rows"], first),
         "reference_weights": all_weights,
         "expected": options["expected"],
-        "groups": _groups(options["groups"], first, second),
+        "groups": _of_both(options["groups"], first, second),
+        "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
     }
     with cluster_at(options["scheduler"]) as cluster:
@@ -155,6 +167,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
             return
         result = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
     texts = second.extra[options["text"]].tolist() if options["text"] else None
+    _check_floor(options["alpha"], result)
     anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
     with reader_may_leave():
         if options["as_json"]:
@@ -218,6 +231,7 @@ def to_json(
             fitted = result.tail_fit()
             found["extrapolated"] = {
                 "p_value": fitted.p_value,
+                "at_reach": fitted.at_reach,
                 "p_interval": list(fitted.interval),
                 "significance": fitted.significance,
                 "goodness_of_fit": fitted.goodness_of_fit,
@@ -297,6 +311,7 @@ def _check_stream(options: dict[str, Any]) -> None:
         return
     refused = {
         "--groups": options["groups"],
+        "--strata": options["strata"],
         "--null": options["null"] != "permutation",
         "--statistic": options["statistic"] != OWN_STATISTIC,
         "--scheduler": options["scheduler"],
@@ -325,19 +340,47 @@ def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | N
     return None
 
 
-def _null(name: str, pool: str | None, reference: "Table") -> Any:
+def _null(name: str, pool: str | None, group_rows: int | None, reference: "Table") -> Any:
     from sparker import io
-    from sparker.nulls import Simulator, scheme
+    from sparker.nulls import Permutation, Simulator
 
     if (name == "simulator") != (pool is not None):
         raise BadInput("--null simulator and --pool FILE belong together; give both or none")
     if pool is None:
-        return scheme(name)
+        return Permutation(group_rows=group_rows)
     return Simulator(io.read(pool, columns=reference.columns or None))
 
 
-def _groups(name: str | None, *tables: "Table") -> Any:
+def _given(options: dict[str, Any], *names: str) -> list[str]:
+    """The columns that these options name."""
+    return [options[name] for name in names if options[name]]
+
+
+def _of_both(name: str | None, *tables: "Table") -> Any:
     return tuple(table.extra[name] for table in tables) if name else None
+
+
+def _check_labels(options: dict[str, Any]) -> None:
+    """Refuse what does not go together, before files are read."""
+    if options["data_weights"] and not options["weights"]:
+        raise BadInput("--data-weights go with --weights, the column of REFERENCE; give both")
+    if options["group_rows"] and not options["groups"]:
+        raise BadInput("--group-rows is for --groups; give both or none")
+    if options["null"] == "simulator":
+        for name in ("groups", "strata"):
+            if options[name]:
+                raise BadInput(f"--{name} does not go with --null simulator; leave one of them out")
+
+
+def _check_floor(alpha: float | None, result: "TestResult") -> None:
+    """Where labels can be given in few ways only, no outcome may reach the level."""
+    n_ways = result.settings["labellings"]
+    if alpha is not None and n_ways is not None and 1 / n_ways > alpha:
+        raise BadInput(
+            f"the p-value is {result.p_value:.3g}, but with {n_ways} ways to give the labels none "
+            f"below {1 / n_ways:.2g} is possible, and nothing could be an anomaly at --alpha "
+            f"{alpha:g}; take more groups, or a larger --alpha"
+        )
 
 
 def _check_reach(alpha: float | None, n_compared: int) -> None:
