@@ -1,60 +1,99 @@
 """Type-I error: anomaly-free samples are called anomalous as often as alpha says, and no more.
 
-The slow tests run a thousand tests for each scheme; the fast ones the same code with fewer.
+The whole study is ``experiments.levels``; here are its cells with fewer tests, and what it found.
 """
+
+import json
 
 import numpy as np
 import pytest
-from experiments.levels.cases import CASES, WRONG
-from scipy.stats import binom, binomtest
+from experiments.levels import tables
+from experiments.levels.cells import CELLS, MISTAKES, p_values
+from experiments.levels.populations import POPULATIONS
+from experiments.levels.run import ALPHAS, RESULT
+from scipy.stats import binom
 
-from sparker.combine import RULES
-
-ALPHAS = (0.01, 0.05, 0.10)
 UNLIKELY = 1e-4  # there are hundreds of comparisons
-FAST = [
-    "permutation; exponential, 1-D",
-    "resample; exponential, 1-D",
-    "permutation; groups",
-]
+QUICK = {
+    "permutation, 300 and 9": "binary",
+    "counts, 60 and 30": "integers",
+    "strata": "heavy tails",
+    "pairs": "normal",
+    "groups of one to four": "exponential",
+    "groups of 3 and of 6, cut": "binary",
+    "weights, a function": "exponential",
+    "weights of the reference alone": "normal",
+    "simulator, 150 rows": "normal",
+    "simulator, 300 rows, and counts": "integers",
+}
 
 
-def assert_levels(p: dict[str, np.ndarray], alphas) -> None:
-    for rule, values in p.items():
-        for alpha in alphas:
-            rejected = int(np.sum(values <= alpha))
-            chance = binomtest(rejected, len(values), alpha).pvalue
-            assert chance > UNLIKELY, (rule, alpha, rejected / len(values))
+def too_many(p: np.ndarray, alpha: float) -> bool:
+    return bool(binom.sf(np.sum(p <= alpha + 1e-9) - 1, len(p), alpha) < UNLIKELY)
 
 
-@pytest.mark.parametrize("name", FAST)
-def test_levels_are_right_in_a_few_tests(name):
-    p = CASES[name].many(100, 19)
-    assert set(p) == {rule.__name__ for rule in RULES}
-    assert_levels(p, (0.05, 0.10, 0.5))
+@pytest.mark.parametrize(("name", "population"), QUICK.items())
+def test_levels_are_kept_in_a_few_tests(name, population):
+    found = p_values(name, population, kernels=False, numbers=range(10_000, 10_100), n_toys=19)
+    for statistic, p in found.items():
+        for alpha in (0.05, 0.1, 0.5):
+            assert not too_many(p, alpha), (statistic, alpha, np.mean(p <= alpha))
+    # And they are not kept by never rejecting anything.
+    assert np.mean(found["mean"] <= 0.5) > 0.25
+
+
+@pytest.mark.parametrize("name", ["permutation, 300 and 60", "simulator, 150 rows"])
+def test_levels_of_kernels_are_kept_in_a_few_tests(name):
+    p = p_values(name, "exponential", kernels=True, numbers=range(10_000, 10_060), n_toys=19)
+    assert not any(too_many(p["kernels"], alpha) for alpha in (0.05, 0.1, 0.5))
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "population", "statistic"),
     [
-        "null drawn from the fit's own reference; exponential, 1-D",
-        "permutation of rows that belong together",
+        ("null drawn from the reference", "exponential", "all four"),
+        ("a pool of 150 kept apart", "exponential", "all four"),
+        ("groups of three, ignored", "exponential", "Kolmogorov-Smirnov"),
+        ("groups of 2 and of 20, alike", "exponential", "deficit"),
+        ("strata, ignored", "normal", "mean"),
     ],
 )
-def test_a_wrong_scheme_would_be_noticed_in_a_few_tests(name):
-    p = WRONG[name].many(60, 19)["minimum"]
-    assert np.sum(p <= 0.10) > binom.isf(UNLIKELY, len(p), 0.10)
+def test_a_mistake_is_noticed_in_a_few_tests(name, population, statistic):
+    found = p_values(name, population, kernels=False, numbers=range(10_000, 10_100), n_toys=19)
+    assert too_many(found[statistic], 0.1)
+
+
+@pytest.fixture(scope="module")
+def cells() -> dict:
+    return json.loads(RESULT.read_text())["cells"]
+
+
+def test_the_study_is_whole_and_every_cell_holds_its_level(cells):
+    found = tables.comparisons(cells)
+    n_statistics = {name: 1 if "stopped" in name else 5 for name in CELLS}
+    expected = sum(n_statistics.values()) * len(POPULATIONS) * len(ALPHAS)
+    assert sum(one[2] != "kernels" for one in found) == expected
+    assert min(found)[0] > 0.05 / len(found)
+    assert sum(one[0] < 0.01 for one in found) < binom.isf(1e-3, len(found), 0.01)
+
+
+def test_the_study_sees_every_mistake(cells):
+    for name in MISTAKES:
+        chances = [
+            binom.sf(count.k - 1, count.n, 0.05)
+            for statistic in tables.STATISTICS
+            for count in tables.counts(cells, name, statistic).values()
+        ]
+        assert min(chances) < 1e-6, name
+
+
+def test_the_page_has_the_tables_of_the_study(cells):
+    text = tables.PAGE.read_text()
+    assert tables.page(text, cells) == text
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_levels_are_right(name):
-    case = CASES[name]
-    assert_levels(case.many(1000, 99 + case.set_aside), ALPHAS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_scheme_fails_that_test(name):
-    with pytest.raises(AssertionError):
-        assert_levels(WRONG[name].many(1000, 99), ALPHAS)
+@pytest.mark.parametrize("name", CELLS)
+def test_levels_of_kernels_are_kept(name):
+    found = p_values(name, "exponential", kernels=True, numbers=range(10_000, 11_000))
+    assert not any(too_many(found["kernels"], alpha) for alpha in ALPHAS)

@@ -1,11 +1,11 @@
 """How a monitor's level scatters from reference to reference.
 
-    python -m experiments.levels.monitor [--monitors 48] [--batches 200] [--processes N]
+    python -m experiments.levels.monitor [--monitors 48] [--batches 150] [--references N N ...]
 
 A monitor is calibrated on one reference and then asked about many anomaly-free batches. Averaged
 over references it should raise alpha false alarms; for a given reference it may be off, because all
 its batches and toys share that reference. Writes ``monitor.json``: the mean level, its scatter over
-monitors, and the scatter that counting alone would give.
+monitors, and the scatter that counting batches, and that so few toys, would give by themselves.
 """
 
 import argparse
@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.levels.cases import CONFIG, N_DATA, WIDTHS, exponential
+from experiments.levels.cells import CONFIG, WIDTHS
+from experiments.levels.populations import POPULATIONS
 from experiments.levels.run import one_core
 
 from sparker import Monitor
@@ -24,13 +25,15 @@ from sparker.record import plain, versions
 
 N_CALIBRATION = 199
 ALPHA = 0.05
-N_REFERENCES = (300, 1200)
+N_DATA = 60
+N_REFERENCES = (150, 300, 600)
 
 
 def level(work: tuple[int, int, int]) -> float:
     """The share of anomaly-free batches that one monitor calls anomalous."""
     number, n_reference, n_batches = work
     rng = np.random.default_rng([12, number])
+    exponential = POPULATIONS["exponential"].draw
     monitor = Monitor.calibrate(
         exponential(rng, n_reference),
         N_DATA,
@@ -48,14 +51,15 @@ def main() -> None:
     """Run and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--monitors", type=int, default=48)
-    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--batches", type=int, default=150)
+    parser.add_argument("--references", type=int, nargs="+", default=N_REFERENCES)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent)
     options = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in the workers, which have a core each
     found: list[dict[str, Any]] = []
     with multiprocessing.get_context("spawn").Pool(options.processes, one_core) as pool:
-        for n_reference in N_REFERENCES:
+        for n_reference in options.references:
             work = [(i, n_reference, options.batches) for i in range(options.monitors)]
             levels = np.array(pool.map(level, work, chunksize=1))
             mean = float(levels.mean())
@@ -66,13 +70,15 @@ def main() -> None:
                     "standard_error": float(levels.std(ddof=1) / np.sqrt(len(levels))),
                     "scatter": float(levels.std(ddof=1)),
                     "scatter_of_counting": float(np.sqrt(mean * (1 - mean) / options.batches)),
-                    "levels": levels.tolist(),
+                    "scatter_of_few_toys": float(np.sqrt(mean * (1 - mean) / N_CALIBRATION)),
+                    "largest": float(levels.max()),
                 }
             )
-            print({key: value for key, value in found[-1].items() if key != "levels"}, flush=True)
+            print(found[-1], flush=True)
     command = "python -m experiments.levels.monitor"
     result = {
-        "command": f"{command} --monitors {options.monitors} --batches {options.batches}",
+        "command": f"{command} --monitors {options.monitors} --batches {options.batches} "
+        f"--references {' '.join(map(str, options.references))}",
         "alpha": ALPHA,
         "batch_size": N_DATA,
         "n_calibration": N_CALIBRATION,

@@ -1,41 +1,36 @@
-"""How often anomaly-free samples are called anomalous, for every null scheme and rule.
+"""How often anomaly-free samples are called anomalous, for every scheme, statistic and population.
 
-    python -m experiments.levels.run [--tests 1000] [--only TEXT] [--skip TEXT] [--processes N]
+    python -m experiments.levels.run [--tests 2000] [--kernels] [--only PATTERN] [--processes N]
 
-Writes ``result.json``, or adds to it: for every case, rule and alpha the share of tests with
-p <= alpha, its exact 95 % interval, and the two-sided binomial probability of a share that far from
-alpha.
+Adds to ``result.json``, cell by cell: a run that is interrupted goes on where it was, and one with
+more tests adds those that are missing. For every cell and statistic it keeps how many of the tests
+had p <= alpha; ``python -m experiments.levels.tables`` makes the tables of docs/calibration.md of
+it, with exact bounds.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
-import time
-from itertools import pairwise
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.levels.cases import CASES, CONFIG, N_DATA, N_REFERENCE, WIDTHS, WRONG
-from scipy.stats import binomtest
+from experiments.levels.cells import CELLS, CONFIG, EARLY, MISTAKES, N_TOYS, WIDTHS, p_values
+from experiments.levels.populations import POPULATIONS
 
-from sparker.pvalues import clopper_pearson
 from sparker.record import plain, versions
 
-N_CALIBRATION = 99
 ALPHAS = (0.01, 0.05, 0.10)
+AT_ONCE = 500
+"""Tests of a cell that one process makes in a row."""
 
+RESULT = Path(__file__).parent / "result.json"
 
-def level(p: np.ndarray, alpha: float) -> dict[str, Any]:
-    """The measured level of these p-values at alpha."""
-    rejected = int(np.sum(p <= alpha))
-    return {
-        "alpha": alpha,
-        "level": rejected / len(p),
-        "interval": clopper_pearson(rejected, len(p)),
-        "binomial_p": binomtest(rejected, len(p), alpha).pvalue,
-    }
+Work = tuple[str, str, bool, int, int]
+"""Scheme, population, whether kernels, and the numbers of the first test and of the last."""
 
 
 def one_core() -> None:
@@ -45,68 +40,80 @@ def one_core() -> None:
     os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
-def some(work: tuple[str, int, int]) -> dict[str, np.ndarray]:
-    """The p-values of some tests of one case."""
-    name, n_tests, first = work
-    case = (CASES | WRONG)[name]
-    return case.many(n_tests, N_CALIBRATION + case.set_aside, first)
+def rejected(work: Work) -> tuple[Work, dict[str, list[int]]]:
+    """How many of some tests have p <= alpha, by statistic."""
+    name, population, kernels, first, last = work
+    found = p_values(name, population, kernels=kernels, numbers=range(first, last))
+    # A p-value is a number of rows over that of all: no rounding may decide whether it is alpha.
+    counts = {s: [int(np.sum(p <= a + 1e-9)) for a in ALPHAS] for s, p in found.items()}
+    return work, counts
 
 
-def many(pool: Any, name: str, n_tests: int, n_parts: int) -> dict[str, np.ndarray]:
-    """The p-values of all tests of one case, by rule, made in parts side by side."""
-    edges = np.linspace(0, n_tests, n_parts + 1).astype(int)
-    parts = pool.map(some, [(name, b - a, a) for a, b in pairwise(edges.tolist())], chunksize=1)
-    return {rule: np.concatenate([part[rule] for part in parts]) for rule in parts[0]}
+def missing(cells: dict[str, Any], options: argparse.Namespace) -> Iterator[Work]:
+    """What has to be done, for all cells asked for, in parts."""
+    for name in [*CELLS, *MISTAKES]:
+        for population in POPULATIONS:
+            key = key_of(name, population, options.kernels)
+            if re.search(options.only, key):
+                done = cells.get(key, {"n_tests": 0})["n_tests"]
+                for first in range(done, options.tests, AT_ONCE):
+                    last = min(first + AT_ONCE, options.tests)
+                    yield name, population, options.kernels, first, last
+
+
+def key_of(name: str, population: str, kernels: bool) -> str:
+    """The name of a cell."""
+    return f"{name}; {population}; {'kernels' if kernels else 'plain'}"
 
 
 def main() -> None:
-    """Run the cases asked for."""
+    """Run the cells asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tests", type=int, default=1000)
-    parser.add_argument("--only", default="", help="only cases whose name contains this")
-    parser.add_argument("--skip", help="no cases whose name contains this")
+    parser.add_argument("--tests", type=int, default=2000)
+    parser.add_argument("--kernels", action="store_true", help="of kernels, not plain statistics")
+    parser.add_argument("--only", default="", help="only cells whose name this pattern finds")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in the workers, which have a core each
-    names = [name for name in CASES | WRONG if options.only in name]
-    if options.skip:
-        names = [name for name in names if options.skip not in name]
-    known = options.output / "result.json"
-    cases: dict[str, Any] = json.loads(known.read_text())["cases"] if known.exists() else {}
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[name] = "1"  # in the workers, which have a core each
+    whole = json.loads(options.output.read_text()) if options.output.exists() else {"cells": {}}
+    cells = whole["cells"]
+    waiting: dict[str, dict[int, tuple[Work, dict[str, list[int]]]]] = {}
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.processes, initializer=one_core) as pool:
-        for name in names:
-            began = time.perf_counter()
-            by_rule = many(pool, name, options.tests, options.processes)
-            seconds = time.perf_counter() - began
-            levels = {rule: [level(p, a) for a in ALPHAS] for rule, p in by_rule.items()}
-            kind = "right" if name in CASES else "wrong"
-            cases[name] = {
-                "kind": kind,
-                "n_tests": options.tests,
-                "seconds": round(seconds, 1),
-                "versions": versions(),
-                "levels": levels,
-            }
-            shown = {rule: [x["level"] for x in found] for rule, found in levels.items()}
-            print(f"{name}: {shown} ({seconds:.0f} s)", flush=True)
-            save(options, cases)
+    with context.Pool(options.processes, initializer=one_core, maxtasksperchild=8) as pool:
+        for work, counts in pool.imap_unordered(rejected, list(missing(cells, options))):
+            key = key_of(*work[:3])
+            cell = cells.setdefault(
+                key, {"right": work[0] in CELLS, "n_tests": 0, "rejected": {}, "versions": {}}
+            )
+            # In the order of their numbers, so that what is kept is what comes first.
+            waiting.setdefault(key, {})[work[3]] = (work, counts)
+            while cell["n_tests"] in waiting[key]:
+                done, new = waiting[key].pop(cell["n_tests"])
+                for statistic, n in new.items():
+                    old = cell["rejected"].get(statistic, [0] * len(ALPHAS))
+                    cell["rejected"][statistic] = [a + b for a, b in zip(old, n, strict=True)]
+                cell["n_tests"], cell["versions"] = done[4], versions()
+                shown = {s: [round(k / done[4], 4) for k in n] for s, n in cell["rejected"].items()}
+                print(f"{key}: {done[4]} tests, {shown}", flush=True)
+            save(options.output, cells)
 
 
-def save(options: argparse.Namespace, cases: dict[str, Any]) -> None:
+def save(path: Path, cells: dict[str, Any]) -> None:
     """Write what there is so far."""
     result = {
-        "command": "python -m experiments.levels.run --tests N, N the n_tests of a case",
-        "n_calibration": N_CALIBRATION,
-        "n_reference": N_REFERENCE,
-        "n_data": N_DATA,
+        "command": "python -m experiments.levels.run --tests N [--kernels], N each n_tests",
+        "alphas": ALPHAS,
+        "n_toys": N_TOYS,
+        "stopped early": plain(EARLY),
         "config": plain(CONFIG),
         "widths": plain(WIDTHS),
-        "cases": cases,
+        "cells": dict(sorted(cells.items())),
     }
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=1) + "\n")
+    part.replace(path)
 
 
 if __name__ == "__main__":
