@@ -415,7 +415,7 @@ def test_power_of_another_statistic_on_the_command_line(files):
                   "--n-reference", 60, "--n-data", 30, "--fractions", "0,0.9", "--tests", 10,
                   "--calibrations", 19)  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "power 1.000" in done.stdout
+    assert "power 0.9" in done.stdout or "power 1.0" in done.stdout
 
 
 @pytest.mark.parametrize(

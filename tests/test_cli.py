@@ -38,7 +38,8 @@ def folder(tmp_path_factory):
             writer.writerow(names)
             for i, row in enumerate(rows):
                 group = f"{name}{i // 3}"
-                mine = [125 if i < 20 else 80, 1.0, group, f"<b>[red]row {i}", np.exp(row[0] / 4)]
+                tilt = 2 if row[0] > 0 else 1
+                mine = [125 if i < 20 else 80, 1.0, group, f"<b>[red]row {i}", tilt]
                 writer.writerow([*row, *mine, "north" if i % 2 else "south", f"{name}{i // 60}"])
     np.save(folder / "pool.npy", rng.normal(size=(300, 2)))
     return folder
@@ -323,7 +324,7 @@ def test_errors_of_ours_have_a_code_of_their_own(folder, monkeypatch):
 
 def test_the_demo_finds_the_hidden_digits(tmp_path):
     report = tmp_path / "demo.html"
-    done = invoke("demo", "--calibrations", 9, "--output", report)
+    done = invoke("demo", "--calibrations", 9, "--seed", 3, "--output", report)
     assert done.exit_code == 0, done.output
     assert "p-value 0.1 " in done.stdout  # the least that nine toys can give
     assert "0 of 9 anomaly-free experiments" in done.stdout

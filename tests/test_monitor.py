@@ -183,7 +183,7 @@ def test_looks_are_corrected_for_their_number(monitor):
         ({"reference_weights": -np.ones(400)}, "none negative"),
         (
             {"reference_weights": np.append(1e4, np.ones(399))},
-            "too uneven: row 0 weighs .* too few for 60 data rows",
+            "too uneven: row 0 weighs .* for 60 data rows",
         ),
     ],
 )

@@ -148,13 +148,15 @@ def test_data_are_anywhere_in_the_pool_and_all_rows_are_there_once(case):
     if case != "weights":
         np.testing.assert_array_equal(rest, same(reference))  # in their order
     else:  # those that were kept
-        assert 5500 < len(rest) < 6500  # two in three
+        assert 2700 < len(rest) < 3300  # a third, since larger weights are possible
         both = np.concatenate([rest, same(reference)])
         assert len(np.unique(both, axis=0)) == len(reference)
     if toys.weights is not None:
-        np.testing.assert_allclose(toys.weights[toys.data_rows], observed.data_weights, rtol=1e-6)
+        largest = max(observed.weights.max(), observed.data_weights.max())
+        given = observed.data_weights / largest
+        np.testing.assert_allclose(toys.weights[toys.data_rows], given, rtol=1e-6)
         others = np.delete(toys.weights, toys.data_rows)
-        np.testing.assert_allclose(others, observed.weights, rtol=1e-6)
+        np.testing.assert_allclose(others, observed.weights / largest, rtol=1e-6)
     labels = toys([0])
     is_data = np.unpackbits(labels.is_data[0], count=len(pool))
     np.testing.assert_array_equal(np.flatnonzero(is_data), toys.data_rows)
@@ -182,16 +184,17 @@ def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
     np.save(tmp_path / "reference.npy", reference.astype(np.float32))
     mapped = np.load(tmp_path / "reference.npy", mmap_mode="r")
     streamed_result = sparker.test(
-        sparker.stream(mapped, memory=LITTLE), data.astype(np.float32), n_calibration=20, **QUICK
-    )
+        sparker.stream(mapped, memory=LITTLE), data.astype(np.float32), n_calibration=20, seed=1,
+        **QUICK,
+    )  # fmt: skip
     assert streamed_result.p_value == 1 / 21
     assert np.all(np.argsort(-streamed_result.scores)[:10] < 20)
-    whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20, **QUICK)
+    whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20, seed=1, **QUICK)
     # The same sample with its rows in another order, so that other rows are looked at first: what
     # is read off around them differs by little, what kernels reach in a few steps by more.
     np.testing.assert_allclose(streamed_result.widths, whole.widths, rtol=0.03)
     looked, expected = (result.evidence[:, 1:] for result in (streamed_result, whole))
-    np.testing.assert_allclose(looked, expected, rtol=0.1, atol=0.5)
+    np.testing.assert_allclose(looked, expected, rtol=0.3, atol=0.5)
     np.testing.assert_allclose(streamed_result.t, whole.t, rtol=0.4, atol=2)
     assert streamed_result.n_reference == whole.n_reference == 9000
 

@@ -84,12 +84,17 @@ def steep(population: Population) -> Callable[[np.ndarray], np.ndarray]:
     return lambda rows: np.exp(-STEEP * population.height(rows))
 
 
-def weighted(*, known: bool = True, counts: bool = False, null: Any = "permutation") -> Make:
+def weighted(
+    *, known: bool = True, counts: bool = False, strength: float = STEEP, null: Any = "permutation"
+) -> Make:
     """A reference with an oversampled upper tail; the weights of data rows are known or not."""
 
     def make(rng: np.random.Generator, population: Population) -> Arguments:
-        reference = population.tilted(STEEP)(rng, 600)
-        weights = steep(population)
+        reference = population.tilted(strength)(rng, 600)
+
+        def weights(rows: np.ndarray) -> np.ndarray:
+            return np.exp(-strength * population.height(rows))
+
         return {
             "reference": reference,
             "data": population.draw(rng, max(3, rng.poisson(40)) if counts else 40),
@@ -99,6 +104,22 @@ def weighted(*, known: bool = True, counts: bool = False, null: Any = "permutati
         }
 
     return make
+
+
+def two_processes(rng: np.random.Generator, population: Population) -> Arguments:
+    """A reference of two processes, whose weights the rows do not tell: one was simulated less."""
+    draws = population.tilted(1.5), population.tilted(-1.5)
+    shares = {"reference": 0.8, "data": 0.3}
+
+    def rows(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+        is_first = rng.random(n) < share
+        both = [draw(rng, n) for draw in draws]
+        return np.where(is_first[:, None], *both), is_first
+
+    reference, is_first = rows(600, shares["reference"])
+    weights = np.where(is_first, 0.3 / 0.8, 0.7 / 0.2)
+    data, _ = rows(40, shares["data"])
+    return {"reference": reference, "data": data, "reference_weights": weights}
 
 
 def stratified(*, weights: bool = False, null: Any = "permutation") -> Make:
@@ -192,7 +213,8 @@ CELLS: dict[str, Make] = {
     "weights, a function": weighted(),
     "weights, a function, and counts": weighted(counts=True),
     "weights within strata": stratified(weights=True),
-    "weights of the reference alone": weighted(known=False),
+    "weights of the reference alone": weighted(known=False, strength=0.75),
+    "weights of two processes": two_processes,
     "simulator, a function": simulated,
     "simulator, a function, and counts": counted(100, 60, lambda p: Simulator(p.draw)),
     "simulator, 150 rows": pooled(150),

@@ -118,6 +118,11 @@ def test(
         cluster=cluster,
     )
     n_calibration, seed = experiment.n_calibration, experiment.seed
+    if stop is not None and experiment.n_labellings is not None:
+        raise ValueError(
+            f"labels can be given in {experiment.n_labellings} ways only, and all of them are "
+            "tried; there is nothing to stop early, so leave stop out"
+        )
     if stop is not None and n_calibration <= stop.table:
         raise ValueError(
             f"n_calibration must be more than the {stop.table} toys of stop's table, got "
@@ -152,6 +157,9 @@ def test(
         "toys": trained - prepared,
         "total": time.perf_counter() - began,
     }
+    more: dict[str, Any] = {"notes": (*experiment.notes, *found["notes"])}
+    if experiment.n_labellings is not None:  # all there are: nothing is left to chance
+        more["interval"] = (ranked.p_value, ranked.p_value)
     settings = {
         **experiment.description,
         "n_calibration": n_calibration,
@@ -160,7 +168,7 @@ def test(
         "stop": plain(stop),
     }
     return TestResult(
-        **found | {"notes": (*experiment.notes, *found["notes"])},
+        **found | more,
         columns=column_names(reference) or column_names(data),
         settings=settings,
         seed=seed,

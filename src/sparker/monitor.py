@@ -189,9 +189,9 @@ class Monitor:
         """Test batch after batch, and say which are anomalous at alpha.
 
         With ``looks`` planned in advance, the chance of any false alarm in all of them is kept
-        below alpha by Bonferroni's correction, which holds although the batches share reference
-        and toys. Without, every look has a chance of alpha, and one false alarm in 1/alpha looks
-        is expected.
+        below alpha by Bonferroni's correction, as far as the p-values of single batches are right;
+        it does not matter that they share reference and toys. Without, every look has a chance of
+        alpha, and one false alarm in 1/alpha looks is expected.
         """
         n_toys = len(self.null.evidence)
         least = 1 / (n_toys + 1)

@@ -101,7 +101,8 @@ def power_study(
     anomalies from ``anomaly``; each is a pool of rows or a function (rng, n) -> rows. The number of
     anomalies is Poisson around fraction times ``n_data``. They take the place of background rows,
     so that the data keep their number; with ``poisson`` they come on top of a background that
-    fluctuates around ``n_data``, and the number of rows is part of the test.
+    fluctuates around ``n_data``, and the number of rows is part of the test; the reference then has
+    as many rows more or less, so that all samples have the same size.
 
     Each sample is then tested by ``sparker.test``, whose other settings may follow: ``null``,
     ``statistic``, ``stop`` and so on. That is ``n_tests`` calibrations a fraction; with fewer toys

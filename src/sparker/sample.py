@@ -190,7 +190,26 @@ def as_alike(
             "both must have the same columns"
         )
     check_columns(other_name, column_names(other), name, column_names(values))
+    points, other_points = in_one_precision({name: points, other_name: other_points})
     return points, other_points
+
+
+def in_one_precision(rows: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Rows by their names in the lowest precision that any of them has.
+
+    0.1 is another number in single precision than in double, and would tell one sample from the
+    other where nothing else does.
+    """
+    lowest = min((array.dtype for array in rows.values()), key=lambda dtype: dtype.itemsize)
+    with np.errstate(over="ignore"):
+        found = {name: array.astype(lowest, copy=False) for name, array in rows.items()}
+    for name, array in found.items():
+        if array is not rows[name] and not np.all(np.isfinite(array)):
+            raise ValueError(
+                f"{name} has values too large for the single precision that the other rows have; "
+                "give all of them in double precision"
+            )
+    return tuple(found.values())
 
 
 def column_names(table: object) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Anomaly-free experiments: what the data would look like if they came from the reference.
 
 A scheme makes experiments out of the two samples: number 0 is the observed one, the others are
-toys. Toy i draws its rows or labels from ``default_rng([seed, i])`` and from nothing else. No
+toys. Toy i draws its rows or labels from ``toy_rng(seed, i)`` and from nothing else. No
 scheme ever draws null data from reference rows of the same fit: such data sit on top of the
 reference and make kernels see signals that are not there.
 
@@ -11,8 +11,9 @@ reference and make kernels see signals that are not there.
 | ``Simulator``, a function | new data, the same reference | the reference |
 | ``Simulator``, a pool of rows | relabel these and the data, the same reference | all rows |
 
-All three are exact. ``Resample``, for monitors that have no data yet, is not: its level is
-measured. ``docs/calibration.md`` says what each assumes, and has the measured levels of all.
+All three are exact, over samples and seeds, but for Poisson counts in a relabelled pool and for
+weights of the reference alone. ``Resample``, for monitors that have no data yet, is measured.
+``docs/calibration.md`` says what each assumes, and has the measured levels of all.
 """
 
 from sparker.nulls.experiments import (
@@ -57,6 +58,8 @@ def scheme(null: str | Scheme) -> Scheme:
     """A scheme by its name, or as it is."""
     choice = "null must be 'permutation', a Permutation or a Simulator"
     if not isinstance(null, str):
+        if isinstance(null, type):
+            raise ValueError(f"null is a class, make one of it: {null.__name__}()")
         if not hasattr(null, "experiments"):
             raise ValueError(
                 f"{choice}, got {null!r}; a function that draws rows goes into Simulator(function)"

@@ -151,7 +151,8 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
     weights = by_odds = None
     if of_data is not None:
         assert own is not None
-        weights = np.insert(own, before, of_data).astype(np.float32)
+        largest = max(own.max(), of_data.max())  # a factor changes nothing, single precision may
+        weights = (np.insert(own, before, of_data) / largest).astype(np.float32)
         by_odds = ConditionalBernoulli(weights.astype(float), n_data)
     # In the precision of both, which all rows are brought to.
     basis = some_of_both(reference, is_kept, data)
@@ -187,7 +188,7 @@ def some_of_both(
     reference: Rows, is_kept: np.ndarray | None, data: np.ndarray
 ) -> np.ndarray:  # (n, d)
     """Random rows of the pool, whoever they belong to, to decide on what toys share."""
-    rng = np.random.default_rng(1)
+    rng = toy_rng(0, 2**32 - 1)  # of no seed of a user's
     shown, n_reference = reference.survey.points, len(reference)
     if is_kept is not None:
         shown, n_reference = shown[is_kept[reference.survey.rows]], int(is_kept.sum())

@@ -15,6 +15,9 @@ Draw = Callable[[Sequence[int]], Any]
 """Experiments by number: a ``TwoSample``, or the ``Labels`` of rows that are streamed."""
 
 
+OWN_STREAM = 0x70795
+
+
 class Arm(NamedTuple):
     """Experiments that share whatever is not refitted in each of them."""
 
@@ -40,8 +43,12 @@ class Scheme(Protocol):
 
 
 def toy_rng(seed: int, number: int) -> np.random.Generator:
-    """All that a toy may draw from."""
-    return np.random.default_rng([seed, number])
+    """All that a toy may draw from.
+
+    No stream that a user would take for the samples: ``default_rng(seed)`` is ``[seed, 0, 0 ...]``,
+    and chances that are the very numbers which made the rows are none.
+    """
+    return np.random.default_rng([seed, number, OWN_STREAM])
 
 
 def most_rows(n_data: int, expected: float | None) -> int:

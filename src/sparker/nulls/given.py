@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.rows import Rows
-from sparker.sample import as_alike, as_weights, check_columns, column_names
+from sparker.sample import as_alike, as_weights, check_columns, column_names, in_one_precision
 
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike] | Callable[[Any], ArrayLike]
 """Of reference rows; of these and of data rows; or a function of rows."""
@@ -60,7 +60,9 @@ def samples(
         check_columns("data", column_names(data), "reference", reference.columns)
         check_whole(reference, len(data_points), reference_weights, expected, groups, strata)
         rows = reference
-        reference_points = rows.survey.points
+        reference_points, data_points = in_one_precision(
+            {"reference": rows.survey.points, "data": data_points}
+        )
     else:
         reference_points, data_points = as_alike("reference", reference, "data", data)
     n_reference = len(reference_points) if rows is None else len(rows)
@@ -74,10 +76,11 @@ def samples(
         if expected is not None or weights is not None:
             raise ValueError(
                 f"groups cannot be used with {'expected' if expected else 'reference_weights'}: "
-                "rows that belong together neither count as Poisson nor carry weights of their own"
+                "rows that belong together neither count as Poisson nor carry weights of their "
+                "own; leave one of them out"
             )
         numbered = _numbered("groups", groups, n_reference, len(data_points))
-        _check_groups(groups)
+        _check_groups(groups, numbered)
     if strata is not None:
         if expected is not None:
             raise ValueError(
@@ -102,29 +105,26 @@ def samples(
 
 
 def _weights(
-    given: Weights | None, reference: Any, data: ArrayLike, n_reference: int, n_data: int
+    given: Weights | None, reference: Any, data: Any, n_reference: int, n_data: int
 ) -> tuple[np.ndarray | None, np.ndarray | None]:  # (N_R,), (N_D,)
     """The weights of reference rows and, where these are known, of data rows."""
     if given is None:
         return None, None
-    name = "reference_weights"
+    name, of_data_name = "reference_weights", "reference_weights of the data rows"
     if callable(given):
-        of_rows = (
-            [given(block) for _, block in reference.blocks()]
-            if isinstance(reference, Rows)
-            else [given(reference)]
-        )
-        given = np.concatenate([np.asarray(part) for part in of_rows]), given(data)
-    if not isinstance(given, tuple):
+        given = _evaluated(given, reference, data, n_reference, n_data)
+    is_pair = isinstance(given, list) and len(given) == 2 and np.ndim(given[0]) == 1
+    if not isinstance(given, tuple) and not is_pair:
         weights = as_weights(name, given, n_reference)
         return (None, None) if np.all(weights == weights[0]) else (weights, None)
-    if len(given) != 2:
+    parts = list(given)  # type: ignore[arg-type]
+    if len(parts) != 2:
         raise ValueError(
             f"{name} must be one a reference row, a function of rows, or a pair: of the reference "
-            f"rows and of the data rows; got {len(given)} of them"
+            f"rows and of the data rows; got {len(parts)} of them"
         )
-    weights = as_weights(name, given[0], n_reference)
-    of_data = as_weights(f"{name} of the data rows", given[1], n_data)
+    weights = as_weights(name, parts[0], n_reference)
+    of_data = as_weights(of_data_name, parts[1], n_data)
     if np.any(of_data == 0):
         raise ValueError(
             f"{name} is 0 at {np.sum(of_data == 0)} data rows, the first of them row "
@@ -134,6 +134,29 @@ def _weights(
     if np.all(weights == weights[0]) and np.all(of_data == weights[0]):
         return None, None
     return weights, of_data
+
+
+def _evaluated(
+    function: Callable[[Any], ArrayLike], reference: Any, data: Any, n_reference: int, n_data: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """A function's weights of the rows as they were given."""
+
+    def of(rows: Any, n_rows: int) -> np.ndarray:
+        found = function(np.asarray(rows) if isinstance(rows, list) else rows)
+        return as_weights("what the function reference_weights gives", found, n_rows)
+
+    if isinstance(reference, Rows):
+        blocks = [of(block, len(block)) for _, block in reference.blocks()]
+    else:
+        blocks = [of(reference, n_reference)]
+    of_data = of(data, n_data)
+    alone = np.asarray(function(np.asarray(data)[:1] if isinstance(data, list) else data[:1]))
+    if not np.allclose(alone, of_data[:1], rtol=1e-6, atol=0):
+        raise ValueError(
+            "the function reference_weights gives a row another weight beside other rows than "
+            "alone; it must depend on each row by itself, so leave normalising to the test"
+        )
+    return np.concatenate(blocks), of_data
 
 
 MOST_ROWS = 10**9
@@ -181,13 +204,16 @@ def _numbered(
             raise ValueError(
                 f"the {name} of {of} must have shape ({n_rows},), one a row, got {part.shape}"
             )
-    if names[0].dtype.kind != names[1].dtype.kind:
+    numeric = [part.dtype.kind in "iufb" for part in names]
+    if names[0].dtype.kind != names[1].dtype.kind and any(numeric) and not all(numeric):
         raise ValueError(
             f"{name} must be of one kind, got {names[0].dtype} for reference and {names[1].dtype} "
             "for data"
         )
+    if not any(numeric) and any(part.dtype == object for part in names):
+        names = [part.astype(object) for part in names]
     both = np.concatenate(names)
-    n_missing = sum(map(_is_missing, both.tolist())) if both.dtype.kind in "Ofc" else 0
+    n_missing = sum(map(_is_missing, both)) if both.dtype.kind not in "biu" else 0
     if n_missing:
         raise ValueError(
             f"{name} are missing for {n_missing} rows; leave these rows out, or give them {name} "
@@ -201,18 +227,21 @@ def _numbered(
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether this is None, NaN, or what tables have in their place."""
+    """Whether this is None, NaN, an empty text, or what tables have in their place."""
     try:
-        return value is None or bool(value != value)
+        return value is None or value == "" or bool(value != value)
     except TypeError:  # neither true nor false: as pandas has it
         return True
 
 
-def _check_groups(groups: tuple[ArrayLike, ArrayLike]) -> None:
-    shared = np.intersect1d(*groups)
+def _check_groups(
+    groups: tuple[ArrayLike, ArrayLike], numbered: tuple[np.ndarray, np.ndarray]
+) -> None:
+    shared = np.intersect1d(*numbered)
     if len(shared):
+        one = np.asarray(groups[1])[numbered[1] == shared[0]][0]
         raise ValueError(
-            f"group {shared[0]!s} has rows in both reference and data, as have {len(shared) - 1} "
+            f"group {one!s} has rows in both reference and data, as have {len(shared) - 1} "
             "others; a group is relabelled whole, so give groups of different samples different "
             "names"
         )
@@ -223,10 +252,11 @@ def _check_strata(
     numbered: tuple[np.ndarray, np.ndarray],
     groups: tuple[np.ndarray, np.ndarray] | None,
 ) -> None:
-    lonely = np.setdiff1d(strata[1], strata[0])
-    if len(lonely):
+    alone = np.setdiff1d(numbered[1], numbered[0])
+    if len(alone):
+        one = np.asarray(strata[1])[numbered[1] == alone[0]][0]
         raise ValueError(
-            f"{len(lonely)} strata have data rows but no reference rows, {lonely[0]!s} for one; "
+            f"{len(alone)} strata have data rows but no reference rows, {one!s} for one; "
             "there is nothing to compare these rows with. Leave them out, or use coarser strata"
         )
     if groups is not None:

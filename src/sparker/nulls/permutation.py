@@ -30,7 +30,7 @@ class Permutation:
 
     def __post_init__(self) -> None:
         n = self.group_rows
-        if n is not None and (n < 1 or int(n) != n):
+        if n is not None and not (isinstance(n, int | np.integer) and n >= 1):
             raise ValueError(f"group_rows must be a whole number from 1 on, got {n}")
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
@@ -42,6 +42,12 @@ class Permutation:
         rng = toy_rng(seed, 0)
         n_reference, n_data = len(observed.reference), len(observed.data)
         notes = []
+        of_data = observed.data_weights
+        if of_data is not None and np.ptp(of_data) == 0 and len(of_data) > 1:
+            notes.append(
+                "reference_weights are the same for all data rows; they must be those that the "
+                "rows would have as reference rows, not how much they count as data"
+            )
         rows = np.arange(n_reference + n_data)
         if observed.weights is not None and observed.data_weights is None:
             is_kept = keep_by_weight(rng, observed.weights, n_data)

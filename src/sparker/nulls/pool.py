@@ -19,6 +19,8 @@ from sparker.nulls.experiments import (
 from sparker.nulls.labels import DATA, REFERENCE, Labeller
 from sparker.sample import TwoSample
 
+ORDER = 0x02DE2
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -98,7 +100,7 @@ class Pool:
         assert self.labeller.n_labellings is not None
         others = np.delete(np.arange(self.labeller.n_labellings), self.labeller.index)
         # Of its own: what shuffled the rows must not know the order of their labellings.
-        return np.random.default_rng([self.seed, 0, 2]).permutation(others)
+        return np.random.default_rng([self.seed, 1, ORDER]).permutation(others)
 
     def _check_room(self, n_data: int, n_taken: int) -> None:
         (exchange,) = self.labeller.exchanges

@@ -40,14 +40,19 @@ def check_fresh(
     seed: int,
     reference: np.ndarray,
     data: np.ndarray,
+    *,
+    weighted: bool = False,
 ) -> None:
-    """Refuse a function that draws its rows from the samples, or from any list of rows."""
+    """Refuse a function that draws its rows from the samples, or from a list of rows."""
     n_toys = max(2, -(-MIN_DRAWN // len(data)))
     of_nobody = range(2**32, 2**32 + n_toys)  # no toy has such a number
     drawn = np.concatenate([simulate(toy_rng(seed, number), len(data)) for number in of_nobody])
+    drawn = drawn.astype(data.dtype)
     for other_name, other in (("reference", reference), ("data", data)):
         check_disjoint("what the simulator drew", drawn, other_name, other)
-    keys, others = _row_keys(drawn), _row_keys(reference)
+    # Weighted rows have another density, and repeat otherwise.
+    like = data if weighted else np.concatenate([reference, data])
+    keys, others = _row_keys(drawn), _row_keys(like)
     n_again = _n_equal(keys)
     if _too_many(n_again, _n_pairs(len(keys)), _n_equal(others), _n_pairs(len(others))):
         raise ValueError(

@@ -11,7 +11,16 @@ from sparker.nulls.given import Samples
 from sparker.nulls.labels import DATA, OUT, REFERENCE, Labeller, exchanges_of
 from sparker.nulls.pool import Pool
 from sparker.nulls.repeats import check_disjoint, check_fresh
-from sparker.sample import TwoSample, as_alike, as_points, check_columns, column_names, pad, stack
+from sparker.sample import (
+    TwoSample,
+    as_alike,
+    as_points,
+    check_columns,
+    column_names,
+    in_one_precision,
+    pad,
+    stack,
+)
 
 Rows = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -46,11 +55,13 @@ class Simulator:
         return self._relabelled(self.source, observed, seed)
 
     def _simulated(self, observed: Samples, seed: int) -> Experiments:
-        reference, data, expected = observed.reference, observed.data, observed.expected
-        own = observed.own_weights
-        simulate = self._rows(reference)
-        _check_repeatable(simulate, seed, len(data))
-        check_fresh(simulate, seed, reference, data)
+        expected, own = observed.expected, observed.own_weights
+        simulate = self._rows(observed.reference.shape[1])
+        drawn = _repeatable(simulate, seed, len(observed.data))
+        reference, data, _ = in_one_precision(
+            {"reference": observed.reference, "data": observed.data, "the simulator": drawn}
+        )
+        check_fresh(simulate, seed, reference, data, weighted=observed.weights is not None)
         n_rows = len(reference) + most_rows(len(data), expected)
 
         def draw(transform: Fitted) -> Draw:
@@ -61,7 +72,7 @@ class Simulator:
                 if number > 0:
                     rng = toy_rng(seed, number)
                     n = len(data) if expected is None else rng.poisson(expected)
-                    rows = simulate(rng, n) if n else data[:0]
+                    rows = simulate(rng, n).astype(data.dtype) if n else data[:0]
                 sample = against(fitted, own, transform(rows), expected)
                 return pad(sample, n_rows)
 
@@ -74,8 +85,11 @@ class Simulator:
         """Rows of the pool and of the data are alike, whatever the reference happens to be."""
         names = column_names(source)
         check_columns("the simulator's pool", names, "reference", observed.columns)
-        reference, data, expected = observed.reference, observed.data, observed.expected
-        pool, _ = as_alike("the simulator's pool", source, "reference", reference)
+        expected = observed.expected
+        pool, reference = as_alike("the simulator's pool", source, "reference", observed.reference)
+        pool, reference, data = in_one_precision(
+            {"the simulator's pool": pool, "reference": reference, "data": observed.data}
+        )
         for name, rows in (("reference", reference), ("data", data)):
             check_disjoint("the simulator's pool", pool, name, rows)
         rng = toy_rng(seed, 0)
@@ -109,27 +123,29 @@ class Simulator:
             keep_reference=False,
         ).experiments()
 
-    def _rows(self, reference: np.ndarray) -> Rows:
+    def _rows(self, n_features: int) -> Rows:
         """The source as a function that is checked every time it draws."""
         source = self.source
         assert callable(source)
 
         def draw(rng: np.random.Generator, n: int) -> np.ndarray:
             rows = as_points("the simulator's output", source(rng, n))
-            if rows.shape != (n, reference.shape[1]):
+            if rows.shape != (n, n_features):
                 raise ValueError(
-                    f"the simulator was asked for {n} rows of {reference.shape[1]} features "
-                    f"and gave shape {rows.shape}"
+                    f"the simulator was asked for {n} rows of {n_features} features and gave shape "
+                    f"{rows.shape}"
                 )
             return rows
 
         return draw
 
 
-def _check_repeatable(simulate: Rows, seed: int, n: int) -> None:
+def _repeatable(simulate: Rows, seed: int, n: int) -> np.ndarray:
+    """Rows that are drawn twice in the same way."""
     first, again = (simulate(toy_rng(seed, 2**32), n) for _ in range(2))  # of no toy's number
     if not np.array_equal(first, again):
         raise ValueError(
             "the simulator gave other rows for the same generator; it must draw from the rng it is "
             "given and from nothing else, or results cannot be repeated"
         )
+    return first

@@ -2,8 +2,14 @@
 
 import numpy as np
 
-MIN_KEPT = 0.25
-"""Rows that must be left, for each data row."""
+MIN_KEPT = 0.25, 1.0
+"""Rows that must be left, for each data row: if weights have a bound, and if not."""
+
+MIN_SHARED = 5
+"""So many rows of the largest weight, and no larger one is expected among further rows."""
+
+MAX_BEYOND = 0.1
+"""Data rows that may be expected where weights are larger than what is taken for their bound."""
 
 
 def keep_by_weight(
@@ -15,18 +21,31 @@ def keep_by_weight(
     one of them. So weighted rows cannot change places with data rows, but rows that are left after
     each had a chance in proportion to its weight can: given how many they are, they are independent
     rows of the density that the weights describe, whatever the weights depend on.
+
+    This needs a bound on the weights. Where several rows share the largest one, that is it. Where
+    not, further rows may weigh more; twice the largest weight is taken for the bound, and data rows
+    beyond it have no counterpart in the reference. How many these are is estimated as for weights
+    whose tail is a power; where it matters, the weights are refused.
     """
-    is_kept = rng.random(len(weights)) * weights.max() < weights
+    largest = weights.max()
+    n_largest, n_large = (int(np.sum(weights > part * largest)) for part in (1 - 1e-6, 0.5))
+    n_possible = weights.sum() / largest
+    is_bounded = n_largest >= MIN_SHARED
+    # A row of the largest weight stands for one in n_possible data rows, and of a power tail with
+    # n_large rows in the last factor of two, 2 / n_large as many data rows are in the next.
+    n_beyond = 0.0 if is_bounded else n_data / n_possible * 2 / n_large
+    bound = largest if is_bounded else 2 * largest
+    is_kept = rng.random(len(weights)) * bound < weights
     n_kept = int(is_kept.sum())
-    if n_kept < max(2, MIN_KEPT * n_data):
-        row = int(weights.argmax())
+    least = MIN_KEPT[0 if is_bounded else 1] * n_data
+    if n_kept < max(2, least) or n_beyond > MAX_BEYOND:
         raise ValueError(
-            f"reference_weights are too uneven: row {row} weighs "
-            f"{weights.max() / weights.mean():.3g} times the mean, and of {len(weights)} rows only "
+            f"reference_weights are too uneven: row {int(weights.argmax())} weighs "
+            f"{largest / weights.mean():.3g} times the mean, and of {len(weights)} rows only "
             f"{n_kept} are left when each is kept with a probability proportional to its weight, "
-            f"too few for {n_data} data rows. Drop or merge such rows; or, if the weight is a "
-            "function of the row, give this function, or the weights of the data rows as well: "
-            "then no row is lost"
+            f"for {n_data} data rows. If the weight is a function of the row, give this function, "
+            "or the weights of the data rows as well: then no row is lost. Or take more reference "
+            "rows, and none of far larger weight than the others"
         )
     return is_kept
 

@@ -144,7 +144,12 @@ def _sentences(
             f"{above:,} of {_count(n, 'anomaly-free experiment')} {look} at least as different "
             "from the reference as the data do."
         )
-    if above == 0:
+    if above == 0 and result.settings["labellings"] is not None:
+        sentences.append(
+            "These are all the ways to give the labels: only more rows, or more groups of them, "
+            "would allow a smaller p-value."
+        )
+    elif above == 0:
         sentences.append(
             f"With {_count(n, 'experiment')} the p-value cannot fall below 1/{n + 1:,}: the data "
             "may be further out than these experiments can tell, and more of them would show it."
