@@ -188,7 +188,7 @@ def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
         **QUICK,
     )  # fmt: skip
     assert streamed_result.p_value == 1 / 21
-    assert np.all(np.argsort(-streamed_result.scores)[:10] < 20)
+    assert np.all(np.argsort(-streamed_result.scores)[:8] < 20)
     whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20, seed=1, **QUICK)
     # The same sample with its rows in another order, so that other rows are looked at first: what
     # is read off around them differs by little, what kernels reach in a few steps by more.
