@@ -1,12 +1,12 @@
-"""Whether the interval of a p-value, the bound of a significance and the tail's interval hold.
+"""Whether the interval of a p-value, and so that of its significance, and the tail's interval hold.
 
     python -m experiments.intervals.run [--quick] [--output DIR]
 
 Rows of known p-value are taken for the data, other rows of the same large table for the toys
 (``experiments.intervals.tables``). Measured are: how often the 95 % interval contains the p-value
-that all rows give, beside Clopper and Pearson's; where no toy lies above, how often the
-significance printed as a lower bound is one, by ranks and with early stops; the same of the tail
-fit, and how far its estimate is off; what it costs to add toys until p <= 5 %, and that early stops
+that all rows give, beside Clopper and Pearson's; where no toy lies above, how often the lower end
+of the significance is a bound, by ranks and with early stops; the same of the tail fit, and how far
+its estimate is off; what it costs to add toys until p <= 5 %, and that early stops
 cost nothing. Writes ``result.json``; twenty minutes on one core.
 """
 
