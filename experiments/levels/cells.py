@@ -73,15 +73,15 @@ def pooled(n_pool: int, *, counts: bool = False, weights: bool = False) -> Make:
             "data": population.draw(rng, max(3, rng.poisson(60)) if counts else 60),
             "null": Simulator(population.draw(rng, n_pool)),
             "expected": 60.0 if counts else None,
-            "reference_weights": steep(population) if weights else None,
+            "reference_weights": untilting(population, STEEP) if weights else None,
         }
 
     return make
 
 
-def steep(population: Population) -> Callable[[np.ndarray], np.ndarray]:
+def untilting(population: Population, strength: float) -> Callable[[np.ndarray], np.ndarray]:
     """Weights that undo the tilt of a reference with far too many rows in its upper tail."""
-    return lambda rows: np.exp(-STEEP * population.height(rows))
+    return lambda rows: np.exp(-strength * population.height(rows))
 
 
 def weighted(
@@ -91,10 +91,7 @@ def weighted(
 
     def make(rng: np.random.Generator, population: Population) -> Arguments:
         reference = population.tilted(strength)(rng, 600)
-
-        def weights(rows: np.ndarray) -> np.ndarray:
-            return np.exp(-strength * population.height(rows))
-
+        weights = untilting(population, strength)
         return {
             "reference": reference,
             "data": population.draw(rng, max(3, rng.poisson(40)) if counts else 40),
@@ -136,7 +133,7 @@ def stratified(*, weights: bool = False, null: Any = "permutation") -> Make:
         if weights:  # within strata, the reference has been tilted once more
             more = [population.tilted(t + 1)(rng, n) for t, n in zip(tilts, sizes[0], strict=True)]
             reference = np.concatenate(more)
-            settings["reference_weights"] = lambda rows: np.exp(-population.height(rows))
+            settings["reference_weights"] = untilting(population, 1.0)
         strata = tuple(np.repeat(np.arange(3), part) for part in sizes)
         return {"reference": reference, "data": data, "strata": strata, **settings}
 

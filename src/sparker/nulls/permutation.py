@@ -62,8 +62,8 @@ class Permutation:
                 )
         # Rounding depends on the order of rows, and must not know who is data.
         rng.shuffle(rows)
-        labeller, more = _labeller(observed, rows)
         measure = _of_both((observed.weights, observed.data_weights), rows)
+        labeller, more = _labeller(observed, rows, measure)
         strata = _of_both(observed.strata, rows)
         if strata is not None:
             _check_strata(strata, rows >= n_reference, measure)
@@ -97,7 +97,9 @@ def _of_both(
     return np.concatenate(parts)[rows] if len(parts) == 2 else None
 
 
-def _labeller(observed: Samples, rows: np.ndarray) -> tuple[Labeller, list[str]]:
+def _labeller(
+    observed: Samples, rows: np.ndarray, odds: np.ndarray | None
+) -> tuple[Labeller, list[str]]:
     """What may change places, and what cannot."""
     is_data = rows >= len(observed.reference)
     units, first = np.arange(len(rows)), np.arange(len(rows))
@@ -111,7 +113,6 @@ def _labeller(observed: Samples, rows: np.ndarray) -> tuple[Labeller, list[str]]
         classes = strata * (classes.max() + 1) + classes
     classes = np.unique(classes, return_inverse=True)[1]
     of_data = is_data[first]
-    odds = _of_both((observed.weights, observed.data_weights), rows)
     labeller = Labeller(
         units,
         np.where(of_data, DATA, REFERENCE).astype(np.int8),
