@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from record import random_pool, save
 
-from sparker import fit_many, schedule, width_range
+from sparker.engine import fit_many, schedule, width_range
 
 M = 5
 ROUNDS = 4

@@ -4,7 +4,7 @@ The cost of a step is what 1,000 steps take longer than 200, so that, as in the 
 100,000 steps, what a fit costs once does not count; the whole annealed fit of all toys through
 ``fit_many``, transfers and read-offs included, stands beside it, and so does the first call with
 its compilation. Meant for a GPU, where DEFAULT multiplies in bfloat16 and HIGH in TF32;
-"XLA" is DEFAULT without the kernel of our own (``sparker.fused``), in TF32.
+"XLA" is DEFAULT without the kernel of our own (``sparker.engine.gradient_gpu``), in TF32.
 """
 
 import time
@@ -14,8 +14,9 @@ import jax
 import numpy as np
 from record import random_pool, save
 
-from sparker import FitConfig, fit_many, fused, schedule, width_range
-from sparker.distances import MAX_DIRECT_FEATURES
+from sparker import FitConfig
+from sparker.engine import fit_many, gradient_gpu, schedule, width_range
+from sparker.engine.distances import MAX_DIRECT_FEATURES
 
 STEPS = 1000
 TOYS = 256
@@ -67,7 +68,7 @@ def main():
                 config = FitConfig(precision=precision)
                 jax.clear_caches()
                 with mock.patch.object(
-                    fused, "pays", (lambda *_: False) if way == "XLA" else fused.pays
+                    gradient_gpu, "pays", (lambda *_: False) if way == "XLA" else gradient_gpu.pays
                 ):
                     ours, fit, first = measure(samples, config)
                 numbers = (n_toys, paper, ours, paper / ours, fit, first)

@@ -21,10 +21,10 @@ imported = time.perf_counter()
 n, d, steps = map(int, sys.argv[1:])
 def fit(seed):
     points = np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
-    sample = sparker.two_sample(points[n // 10 :], points[: n // 10])
-    plan = sparker.schedule(*sparker.width_range(sample.points), steps=steps)
+    sample = sparker.engine.two_sample(points[n // 10 :], points[: n // 10])
+    plan = sparker.engine.schedule(*sparker.engine.width_range(sample.points), steps=steps)
     begin = time.perf_counter()
-    sparker.fit(seed, sample, plan)
+    sparker.engine.fit(seed, sample, plan)
     return time.perf_counter() - begin
 print(json.dumps({"import": imported - start, "first": fit(0), "second": fit(1)}))
 """

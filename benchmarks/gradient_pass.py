@@ -13,12 +13,13 @@ import numpy as np
 from compute_table import SHAPES
 from record import random_pool, save
 
-from sparker import FitConfig, fused
-from sparker.batch import COMPILER_OPTIONS
-from sparker.distances import features_of
-from sparker.ensemble import Ensemble
-from sparker.gradient import gradient
-from sparker.sample import TwoSample
+from sparker import FitConfig
+from sparker.engine import gradient_gpu
+from sparker.engine.batch import COMPILER_OPTIONS
+from sparker.engine.distances import features_of
+from sparker.engine.ensemble import Ensemble
+from sparker.engine.gradient import gradient
+from sparker.engine.sample import TwoSample
 
 STEPS = 50, 250
 TOYS = 256, 1
@@ -65,8 +66,8 @@ def main():
             samples = random_pool(np.random.default_rng(0), n, n_data, d, n_toys)
             ways = {"XLA": (xla, False)}
             if jax.default_backend() == "gpu":
-                ways |= {"fused, bfloat16": (fused.gradient_of, True)}
-                ways |= {"fused, TF32": (fused.gradient_of, False)}
+                ways |= {"fused, bfloat16": (gradient_gpu.gradient_of, True)}
+                ways |= {"fused, TF32": (gradient_gpu.gradient_of, False)}
             for way, (of, rounded) in ways.items():
                 design = FitConfig().design._replace(rounded=rounded)
                 us = microseconds(of, samples, design)

@@ -18,7 +18,7 @@ import numpy as np
 from record import save
 
 import sparker
-from sparker.rows import needed
+from sparker.streaming.reference import needed
 
 MEMORY = {"cpu": 2**30, "gpu": 2**36}
 """Of the device."""
@@ -32,9 +32,9 @@ N_DATA, N_PLANTED = 100_000, 500
 def settings():
     if jax.default_backend() != "cpu":
         return {}
-    annealed = sparker.annealed()
+    annealed = sparker.presets.annealed()
     return annealed | {
-        "widths": sparker.WidthConfig(annealing=sparker.geometric, steps=10, n_widths=2)
+        "widths": sparker.WidthConfig(annealing=sparker.engine.geometric, steps=10, n_widths=2)
     }
 
 
@@ -58,13 +58,13 @@ def main():
         data[:N_PLANTED] = 2.5 / n_features**0.5 + 0.1 * data[:N_PLANTED]
         small = rng.standard_normal((20_000, n_features), np.float32)
         # What there is in memory anyway: the program, compiled once, and the data.
-        sparker.test(sparker.stream(small, memory=memory), data, n_calibration=1, **settings())
+        sparker.test(sparker.stream(small, memory=memory), data, n_toys=1, **settings())
         before = peak()
         with tempfile.TemporaryDirectory() as folder:
             reference = written(Path(folder) / "rows", n_rows, n_features)
             began = time.perf_counter()
             result = sparker.test(
-                sparker.stream(reference, memory=memory), data, n_calibration=n_toys,
+                sparker.stream(reference, memory=memory), data, n_toys=n_toys,
                 progress=False, **settings(),
             )  # fmt: skip
             seconds = time.perf_counter() - began

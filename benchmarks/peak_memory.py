@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 from record import save
 
-from sparker import fit_chunks, pool, schedule, width_range
+from sparker.engine import fit_chunks, pool, schedule, width_range
 
 N, N_DATA, D, TOYS, STEPS = 110_000, 10_000, 1000, 300, 3
 

@@ -14,16 +14,9 @@ from record import save
 from scipy.spatial.distance import cdist
 from scipy.stats import beta
 
-from sparker import (
-    FitConfig,
-    TwoSample,
-    fit_many,
-    schedule,
-    stack,
-    two_sample,
-    width_range,
-)
-from sparker.toys import EXPECTED, exponential
+from sparker import FitConfig
+from sparker.benchmarks import EXPECTED, exponential
+from sparker.engine import TwoSample, fit_many, schedule, stack, two_sample, width_range
 
 ON_CPU = jax.default_backend() == "cpu"
 N_NULL, N_SIGNAL = (48, 32) if ON_CPU else (400, 200)

@@ -20,7 +20,7 @@ def random_pool(rng: np.random.Generator, n_rows: int, n_data: int, d: int, n_to
     is_data = np.zeros((n_toys, n_rows), bool)
     for labels in is_data:
         labels[rng.choice(n_rows, n_data, replace=False)] = True
-    return sparker.pool(points, is_data)
+    return sparker.engine.pool(points, is_data)
 
 
 def machine() -> dict[str, Any]:

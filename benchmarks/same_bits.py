@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from record import random_pool, save
 
-from sparker import fit_many, schedule, width_range
+from sparker.engine import fit_many, schedule, width_range
 
 CHUNK = 64
 PROCESSES = 3

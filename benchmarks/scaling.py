@@ -16,7 +16,8 @@ import jax
 import numpy as np
 from record import random_pool, save
 
-from sparker import FitConfig, WidthConfig, fit_many
+from sparker import FitConfig, WidthConfig
+from sparker.engine import fit_many
 
 START = {
     "cpu": {"rows": 5_000, "features": 8, "kernels": 5, "toys": 16, "widths": 5},

@@ -34,7 +34,7 @@ def main():
                 rng.normal(size=(n, d)).astype(np.float32) for n in (n_reference, n_data)
             )
             began = time.perf_counter()
-            result = sparker.test(reference, data, n_calibration=n_toys, progress=False)
+            result = sparker.test(reference, data, n_toys=n_toys, progress=False)
             times.append(time.perf_counter() - began)
         row = {
             "shape": name,

@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from sparker import demo, plots
+from sparker import plots
+from sparker.benchmarks import EXPECTED, exponential
+from sparker.cli.main import demo
 from sparker.detect import test
-from sparker.preprocess import unchanged
+from sparker.engine.preprocess import unchanged
 from sparker.result import TestResult
-from sparker.toys import EXPECTED, exponential
 
 IMAGES = Path(__file__).parent / "images"
 SEED = 7
@@ -32,7 +33,7 @@ def extreme_tail() -> None:
     result = test(
         reference,
         data,
-        n_calibration=N_CALIBRATION,
+        n_toys=N_CALIBRATION,
         seed=SEED,
         expected=EXPECTED,
         preprocess=unchanged,
@@ -71,7 +72,7 @@ def report() -> None:
     browser = webdriver.Chrome(options, service)
     with tempfile.TemporaryDirectory() as folder, browser:
         page = Path(folder) / "report.html"
-        demo.run(hidden=0, seed=0, n_calibration=200, output=page)
+        demo.run(hidden=0, seed=0, n_toys=200, output=page)
         browser.get(page.as_uri())
         time.sleep(2)  # until the charts are drawn
         for part in ("verdict", "scores", "kernels", "rows"):

@@ -19,8 +19,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from sparker.pvalues import clopper_pearson
-from sparker.record import versions
+from sparker.calibration.pvalues import clopper_pearson
+from sparker.system.versions import versions
 
 HERE = Path(__file__).parent
 COLUMNS = ("experiment", "paper", "ours", "68 % interval")

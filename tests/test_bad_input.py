@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import sparker
-from sparker import batch
+from sparker.engine import batch
 from sparker.nulls import Resample
 
 N_REFERENCE, N_DATA = 200, 50
@@ -13,7 +13,7 @@ RNG = np.random.default_rng(0)
 REFERENCE, DATA = RNG.normal(size=(N_REFERENCE, 2)), RNG.normal(size=(N_DATA, 2))
 OTHERS = RNG.normal(size=(300, 2))
 QUICK = {
-    "n_calibration": 40,
+    "n_toys": 40,
     "chunk": 4,
     "config": sparker.FitConfig(n_kernels=3),
     "widths": sparker.WidthConfig(steps=20, n_widths=3),
@@ -243,11 +243,11 @@ def test_groups_are_cut_to_a_number_of_rows(group_rows):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_calibration": 0}, "n_calibration must be a whole number from 1 on, got 0"),
-        ({"n_calibration": -3}, "n_calibration must be a whole number from 1 on, got -3"),
-        ({"n_calibration": 1.5}, "n_calibration must be a whole number from 1 on, got 1.5"),
-        ({"n_calibration": np.inf}, "n_calibration must be a whole number from 1 on, got inf"),
-        ({"n_calibration": np.nan}, "n_calibration must be a whole number from 1 on, got nan"),
+        ({"n_toys": 0}, "n_toys must be a whole number from 1 on, got 0"),
+        ({"n_toys": -3}, "n_toys must be a whole number from 1 on, got -3"),
+        ({"n_toys": 1.5}, "n_toys must be a whole number from 1 on, got 1.5"),
+        ({"n_toys": np.inf}, "n_toys must be a whole number from 1 on, got inf"),
+        ({"n_toys": np.nan}, "n_toys must be a whole number from 1 on, got nan"),
         ({"seed": -1}, r"seed must be a whole number between 0 and 2\*\*32 - 1, got -1"),
         ({"seed": 2**32}, "seed must be a whole number between 0 and .*, got 4294967296"),
         ({"seed": 0.5}, "seed must be a whole number between 0 and .*, got 0.5"),
@@ -260,7 +260,7 @@ def test_groups_are_cut_to_a_number_of_rows(group_rows):
         ({"stop": True}, "stop must be .*, got True"),
         (
             {"stop": sparker.Sequential(table=40)},
-            "n_calibration .* 40 .*table",
+            "n_toys .* 40 .*table",
         ),
     ],
 )
@@ -360,7 +360,7 @@ def test_what_only_toys_with_many_events_would_meet_is_said_beforehand(settings,
 
 @pytest.mark.parametrize("toys", [[], [-1, 0], [0, 41], [1.5]])
 def test_toys_are_the_numbers_of_experiments(toys, tmp_path):
-    with pytest.raises(ValueError, match=r"toys must be .*numbers from 0 to n_calibration = 40"):
+    with pytest.raises(ValueError, match=r"toys must be .*numbers from 0 to n_toys = 40"):
         sparker.run_toys(REFERENCE, DATA, toys=toys, store=tmp_path / "store", **QUICK)
     assert not (tmp_path / "store").exists()
 

@@ -13,7 +13,9 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 import sparker
-from sparker.baselines import (
+from sparker.cli.main import main
+from sparker.engine.sample import TwoSample, pad, stack
+from sparker.statistics import (
     BASELINES,
     MMD,
     NPLM,
@@ -25,9 +27,7 @@ from sparker.baselines import (
     mmd,
     nplm,
 )
-from sparker.baselines.kernels import choose_centres, whitening
-from sparker.cli import main
-from sparker.sample import TwoSample, pad, stack
+from sparker.statistics.nystrom import choose_centres, whitening
 
 N_ROWS, N_DATA, N_TOYS = 90, 30, 3
 ALL = 200  # centres, more than there are rows: every row is one, whoever is drawn first
@@ -306,11 +306,11 @@ def test_a_toy_does_not_depend_on_its_company(method, n_features):
 def test_settings_are_plain_and_memory_is_asked_for(method, n_features, monkeypatch):
     batch = pool(n_features)
     prepared = method.prepare(batch.points)
-    json.dumps(sparker.record.plain(prepared.settings), allow_nan=False)
+    json.dumps(sparker.calibration.settings.plain(prepared.settings), allow_nan=False)
     for one in (batch, own_points(batch, N_ROWS)):
         assert 2 <= prepared.chunk_size(one, 10) <= 16
         assert 16 <= prepared.chunk_size(one, 10_000) <= 256
-    monkeypatch.setattr("sparker.baselines.prepared.free_memory", lambda: 1e3)
+    monkeypatch.setattr("sparker.statistics.batched.free_memory", lambda: 1e3)
     with pytest.raises(MemoryError, match="take fewer rows"):
         prepared.chunk_size(batch, 10)
 
@@ -346,7 +346,7 @@ def p_values(method, n_features: int, n_tests: int) -> np.ndarray:
             rng.exponential(size=(30, n_features)),
         )
         result = sparker.test(
-            reference, data, statistic=method, n_calibration=19, seed=number, progress=False
+            reference, data, statistic=method, n_toys=19, seed=number, progress=False
         )
         assert result.n_failed == 0
         found.append(result.p_value)
@@ -397,7 +397,7 @@ CLASSIFIER = pytest.param("c2st", marks=pytest.mark.slow)
 def test_every_baseline_runs_on_the_command_line_and_finds_what_is_plain(files, tmp_path, name):
     report, saved = tmp_path / "report.html", tmp_path / "result.npz"
     done = invoke("test", files / "reference.npy", files / "data.npy", "--statistic", name,
-                  "--calibrations", 19, "--json", "--report", report, "--save", saved)  # fmt: skip
+                  "--toys", 19, "--json", "--report", report, "--save", saved)  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["p_value"] == 0.05
@@ -413,7 +413,7 @@ def test_every_baseline_runs_on_the_command_line_and_finds_what_is_plain(files, 
 def test_power_of_another_statistic_on_the_command_line(files):
     done = invoke("power", files / "reference.npy", files / "data.npy", "--statistic", "ks",
                   "--n-reference", 60, "--n-data", 30, "--fractions", "0,0.9", "--tests", 10,
-                  "--calibrations", 19)  # fmt: skip
+                  "--toys", 19)  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "power 0.9" in done.stdout or "power 1.0" in done.stdout
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparker
-from sparker import batch
+from sparker.engine import batch
 
 CHUNK = 4
 N_TOYS = 10
@@ -16,28 +16,28 @@ STEPS = 40
 FORMS = {"direct": 2, "product": 12}
 
 
-def make_pool(d: int, seed: int = 0, n: int = 200, n_toys: int = N_TOYS) -> sparker.TwoSample:
+def make_pool(d: int, seed: int = 0, n: int = 200, n_toys: int = N_TOYS) -> sparker.engine.TwoSample:
     rng = np.random.default_rng(seed)
     is_data = np.zeros((n_toys, n), bool)
     for labels in is_data:
         labels[rng.choice(n, 30, replace=False)] = True
-    return sparker.pool(rng.normal(size=(n, d)), is_data)
+    return sparker.engine.pool(rng.normal(size=(n, d)), is_data)
 
 
-def per_toy(pooled: sparker.TwoSample) -> sparker.TwoSample:
+def per_toy(pooled: sparker.engine.TwoSample) -> sparker.engine.TwoSample:
     """The same toys, each with a copy of the points."""
     return pooled._replace(points=np.stack([pooled.points] * len(pooled.data_weight)))
 
 
-def widths_of(samples: sparker.TwoSample) -> sparker.Schedule:
-    return sparker.schedule(*sparker.width_range(samples.points), steps=STEPS, n_widths=5)
+def widths_of(samples: sparker.engine.TwoSample) -> sparker.engine.Schedule:
+    return sparker.engine.schedule(*sparker.engine.width_range(samples.points), steps=STEPS, n_widths=5)
 
 
-def assert_same_bits(one: sparker.Fit, other: sparker.Fit) -> None:
+def assert_same_bits(one: sparker.engine.Fit, other: sparker.engine.Fit) -> None:
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
-def only(result: sparker.Fit, toys: list[int]) -> sparker.Fit:
+def only(result: sparker.engine.Fit, toys: list[int]) -> sparker.engine.Fit:
     return jax.tree.map(lambda array: array[toys], result)
 
 
@@ -47,8 +47,8 @@ def only(result: sparker.Fit, toys: list[int]) -> sparker.Fit:
 def test_a_toy_is_the_same_to_the_bit_whatever_its_place_and_company(d, form, toys):
     pooled = make_pool(d)
     samples, widths = form(pooled), widths_of(pooled)
-    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
-    part = sparker.fit_many(3, samples.toys(toys), widths, toys=toys, chunk=CHUNK)
+    whole = sparker.engine.fit_many(3, samples, widths, chunk=CHUNK)
+    part = sparker.engine.fit_many(3, samples.toys(toys), widths, toys=toys, chunk=CHUNK)
     assert_same_bits(part, only(whole, toys))
 
 
@@ -59,10 +59,10 @@ def test_rows_that_only_other_toys_use_change_no_bit(d):
     for toy in range(N_TOYS):
         for w in weights:
             w[toy, 20 * toy : 20 * toy + 20] = 0
-    samples = sparker.TwoSample(samples.points + 50, *weights)
+    samples = sparker.engine.TwoSample(samples.points + 50, *weights)
     widths = widths_of(samples)
-    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
-    alone = sparker.fit_many(3, samples.toys([7]), widths, toys=[7], chunk=CHUNK)
+    whole = sparker.engine.fit_many(3, samples, widths, chunk=CHUNK)
+    alone = sparker.engine.fit_many(3, samples.toys([7]), widths, toys=[7], chunk=CHUNK)
     assert_same_bits(alone, only(whole, [7]))
 
 
@@ -71,9 +71,9 @@ def test_chunk_sizes_and_forms_agree_up_to_rounding(d):
     samples = make_pool(d)
     widths = widths_of(samples)
     settings = sparker.FitConfig(dtype=np.float64)
-    whole = sparker.fit_many(3, samples, widths, settings, chunk=CHUNK)
-    other = sparker.fit_many(3, samples, widths, settings, chunk=7)
-    copied = sparker.fit_many(3, per_toy(samples), widths, settings, chunk=CHUNK)
+    whole = sparker.engine.fit_many(3, samples, widths, settings, chunk=CHUNK)
+    other = sparker.engine.fit_many(3, samples, widths, settings, chunk=7)
+    copied = sparker.engine.fit_many(3, per_toy(samples), widths, settings, chunk=CHUNK)
     for result in (other, copied):
         np.testing.assert_allclose(result.t, whole.t, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(result.models.mu, whole.models.mu, rtol=1e-8, atol=1e-8)
@@ -82,9 +82,9 @@ def test_chunk_sizes_and_forms_agree_up_to_rounding(d):
 def test_a_single_fit_is_toy_zero():
     samples = make_pool(2)
     widths = widths_of(samples)
-    first = sparker.TwoSample(samples.points, samples.reference_weight[0], samples.data_weight[0])
-    alone = sparker.fit(3, first, widths)
-    among = sparker.fit_many(3, samples, widths, chunk=2)
+    first = sparker.engine.TwoSample(samples.points, samples.reference_weight[0], samples.data_weight[0])
+    alone = sparker.engine.fit(3, first, widths)
+    among = sparker.engine.fit_many(3, samples, widths, chunk=2)
     np.testing.assert_array_equal(alone.t, among.t[0])
     np.testing.assert_array_equal(alone.at(-1).mu, among.models.mu[0, -1])
     assert alone.at(-1).mu.shape == (5, 2)
@@ -93,11 +93,11 @@ def test_a_single_fit_is_toy_zero():
 
 def test_toys_start_differently_and_the_seed_decides():
     samples = make_pool(2, n_toys=1)
-    twins = sparker.TwoSample(samples.points, *(np.repeat(w, 2, 0) for w in samples[1:]))
+    twins = sparker.engine.TwoSample(samples.points, *(np.repeat(w, 2, 0) for w in samples[1:]))
     widths = widths_of(samples)
-    one = sparker.fit_many(0, twins, widths, chunk=2)
-    again = sparker.fit_many(0, twins, widths, chunk=2)
-    other = sparker.fit_many(1, twins, widths, chunk=2)
+    one = sparker.engine.fit_many(0, twins, widths, chunk=2)
+    again = sparker.engine.fit_many(0, twins, widths, chunk=2)
+    other = sparker.engine.fit_many(1, twins, widths, chunk=2)
     assert_same_bits(one, again)
     assert not np.array_equal(one.models.mu[0], one.models.mu[1])
     assert not np.array_equal(one.models.mu[0], other.models.mu[0])
@@ -106,22 +106,22 @@ def test_toys_start_differently_and_the_seed_decides():
 def test_nothing_compiles_again_for_other_seeds_values_rates_or_a_short_last_chunk():
     samples = make_pool(3)
     widths = widths_of(samples)
-    sparker.fit_many(0, samples, widths, chunk=CHUNK)
+    sparker.engine.fit_many(0, samples, widths, chunk=CHUNK)
     before = batch._train_chunks._cache_size()
-    sparker.fit_many(1, samples, widths, chunk=CHUNK)
-    sparker.fit_many(0, make_pool(3, seed=5), widths_of(make_pool(3, seed=5)), chunk=CHUNK)
-    sparker.fit_many(0, samples.toys([0, 1, 2]), widths, chunk=CHUNK)
+    sparker.engine.fit_many(1, samples, widths, chunk=CHUNK)
+    sparker.engine.fit_many(0, make_pool(3, seed=5), widths_of(make_pool(3, seed=5)), chunk=CHUNK)
+    sparker.engine.fit_many(0, samples.toys([0, 1, 2]), widths, chunk=CHUNK)
     rates = sparker.FitConfig(clip=7.0, l2=0.1, location_rate=0.02, amplitude_rate=0.1)
-    sparker.fit_many(0, samples, widths, rates, chunk=CHUNK)
+    sparker.engine.fit_many(0, samples, widths, rates, chunk=CHUNK)
     assert batch._train_chunks._cache_size() == before
-    sparker.fit_many(0, samples, widths, sparker.FitConfig(n_kernels=2), chunk=CHUNK)
+    sparker.engine.fit_many(0, samples, widths, sparker.FitConfig(n_kernels=2), chunk=CHUNK)
     assert batch._train_chunks._cache_size() == before + 1  # so the count above can fail
 
 
 @pytest.fixture
 def one_core(monkeypatch):
     """A chunk at a time."""
-    monkeypatch.setattr("sparker.memory.n_cores", lambda: 1)
+    monkeypatch.setattr("sparker.system.machine.n_cores", lambda: 1)
 
 
 @pytest.mark.usefixtures("one_core")
@@ -134,13 +134,13 @@ def test_chunks_are_given_out_as_they_are_done_and_drawn_only_then():
         asked.append(list(toys))
         return samples.toys(toys)
 
-    chunks = sparker.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK)
+    chunks = sparker.engine.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK)
     numbers, first = next(chunks)
     assert list(numbers) == [0, 1, 2, 3]
     assert asked == [[0], [0, 1, 2, 3]]  # one to see what they are like
     rest = list(chunks)
     assert [len(n) for n, _ in rest] == [4, 2]
-    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
+    whole = sparker.engine.fit_many(3, samples, widths, chunk=CHUNK)
     assert_same_bits(first, only(whole, [0, 1, 2, 3]))
     assert_same_bits(rest[-1][1], only(whole, [8, 9]))
 
@@ -152,14 +152,14 @@ def test_cores_work_side_by_side_and_change_no_bit(form, monkeypatch):
     asked = []
 
     def fits(n_cores):
-        monkeypatch.setattr("sparker.memory.n_cores", lambda: n_cores)
+        monkeypatch.setattr("sparker.system.machine.n_cores", lambda: n_cores)
         asked.clear()
 
         def draw(numbers):
             asked.append(len(numbers))
             return samples.toys(numbers)
 
-        chunks = sparker.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK)
+        chunks = sparker.engine.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK)
         sizes, parts = zip(*((len(numbers), part) for numbers, part in chunks), strict=True)
         return sizes, jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
 
@@ -175,8 +175,8 @@ def test_cores_work_side_by_side_and_change_no_bit(form, monkeypatch):
 def test_reading_off_every_step_leaves_the_fit_alone():
     samples = make_pool(2)
     widths = widths_of(samples)
-    usual = sparker.fit_many(3, samples, widths, chunk=CHUNK)
-    path = sparker.fit_many(3, samples, widths.every(1), chunk=CHUNK)
+    usual = sparker.engine.fit_many(3, samples, widths, chunk=CHUNK)
+    path = sparker.engine.fit_many(3, samples, widths.every(1), chunk=CHUNK)
     assert path.t.shape == (N_TOYS, STEPS)
     np.testing.assert_allclose(
         path.models.mu[:, widths.read_off], usual.models.mu, rtol=1e-4, atol=1e-4
@@ -187,7 +187,7 @@ def test_reading_off_every_step_leaves_the_fit_alone():
 def test_points_of_their_own_may_share_a_buffer():
     samples = per_toy(make_pool(2))
     samples = samples._replace(points=samples.points + np.arange(N_TOYS)[:, None, None])
-    widths = sparker.schedule(10.0, 0.1, steps=STEPS, n_widths=5)
+    widths = sparker.engine.schedule(10.0, 0.1, steps=STEPS, n_widths=5)
     buffer = np.empty_like(samples.points[:CHUNK])
 
     def draw(toys):
@@ -195,19 +195,19 @@ def test_points_of_their_own_may_share_a_buffer():
         buffer[: len(toys)] = chosen.points
         return chosen._replace(points=buffer[: len(toys)] if len(toys) < CHUNK else buffer)
 
-    chunks = list(sparker.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK))
-    whole = sparker.fit_many(3, samples, widths, chunk=CHUNK)
+    chunks = list(sparker.engine.fit_chunks(3, draw, range(N_TOYS), widths, chunk=CHUNK))
+    whole = sparker.engine.fit_many(3, samples, widths, chunk=CHUNK)
     np.testing.assert_array_equal(np.concatenate([done.t for _, done in chunks]), whole.t)
 
 
 @pytest.mark.parametrize("d", FORMS.values(), ids=FORMS)
 def test_padding_changes_nothing_even_far_from_zero(d):
     rng = np.random.default_rng(0)
-    sample = sparker.two_sample(1e6 + rng.normal(size=(170, d)), 1e6 + rng.normal(size=(30, d)))
+    sample = sparker.engine.two_sample(1e6 + rng.normal(size=(170, d)), 1e6 + rng.normal(size=(30, d)))
     widths = widths_of(sample)
     settings = sparker.FitConfig(dtype=np.float64)
-    plain = sparker.fit(3, sample, widths, settings)
-    padded = sparker.fit(3, sparker.pad(sample, 300), widths, settings)
+    plain = sparker.engine.fit(3, sample, widths, settings)
+    padded = sparker.engine.fit(3, sparker.engine.pad(sample, 300), widths, settings)
     np.testing.assert_allclose(padded.t, plain.t, rtol=1e-6, atol=1e-6)
 
 
@@ -215,10 +215,10 @@ def test_padding_changes_nothing_even_far_from_zero(d):
 def test_the_statistic_is_exact_for_a_kernel_far_out_in_heavy_tails(d):
     rng = np.random.default_rng(2)
     points = rng.standard_cauchy(size=(600, d)) * 10
-    sample = sparker.pool(points, np.arange(600) < 100)
-    result = sparker.fit(0, sample, sparker.schedule(*sparker.width_range(points), steps=300))
+    sample = sparker.engine.pool(points, np.arange(600) < 100)
+    result = sparker.engine.fit(0, sample, sparker.engine.schedule(*sparker.engine.width_range(points), steps=300))
     for width, t in enumerate(result.t):
-        f = sparker.log_ratio(result.at(width), points)
+        f = sparker.engine.log_ratio(result.at(width), points)
         assert f.dtype == np.float64
         exact = 2 * (sample.data_weight @ f - sample.reference_weight @ np.expm1(f))
         assert t == pytest.approx(exact, rel=1e-4, abs=1e-4)
@@ -226,7 +226,7 @@ def test_the_statistic_is_exact_for_a_kernel_far_out_in_heavy_tails(d):
 
 def test_settings_travel_to_other_processes():
     settings = sparker.FitConfig(
-        loss=sparker.binary_cross_entropy, competition=sparker.independent, dtype=np.float64
+        loss=sparker.engine.binary_cross_entropy, competition=sparker.engine.independent, dtype=np.float64
     )
     assert pickle.loads(pickle.dumps(settings)) == settings
     assert hash(pickle.loads(pickle.dumps(settings)).design) == hash(settings.design)
@@ -235,10 +235,10 @@ def test_settings_travel_to_other_processes():
 def test_training_keeps_to_its_precision_and_the_statistic_is_double():
     samples = make_pool(2)
     single = samples._replace(points=samples.points.astype(np.float32))
-    result = sparker.fit_many(0, single, widths_of(samples), chunk=CHUNK)
+    result = sparker.engine.fit_many(0, single, widths_of(samples), chunk=CHUNK)
     assert result.models.mu.dtype == result.models.a.dtype == np.float32
     assert result.t.dtype == np.float64
-    double = sparker.fit_many(
+    double = sparker.engine.fit_many(
         0, single, widths_of(samples), sparker.FitConfig(dtype=np.float64), chunk=CHUNK
     )
     assert {array.dtype for array in double.models} == {np.dtype(np.float64)}
@@ -246,7 +246,7 @@ def test_training_keeps_to_its_precision_and_the_statistic_is_double():
 
 def test_a_batch_of_fits_is_taken_apart_toy_by_toy():
     samples = make_pool(2)
-    many = sparker.fit_many(0, samples, widths_of(samples), chunk=CHUNK)
+    many = sparker.engine.fit_many(0, samples, widths_of(samples), chunk=CHUNK)
     np.testing.assert_array_equal(many.toy(3).at(1).mu, many.models.mu[3, 1])
     with pytest.raises(ValueError, match=r"this holds 10 fits; choose one first, with \.toy"):
         many.at(0)
@@ -254,9 +254,9 @@ def test_a_batch_of_fits_is_taken_apart_toy_by_toy():
         many.toy(3).toy(0)
 
 
-def growing(samples: sparker.TwoSample, toys: list[int]) -> sparker.TwoSample:
+def growing(samples: sparker.engine.TwoSample, toys: list[int]) -> sparker.engine.TwoSample:
     rows = slice(190 + toys[0])
-    return sparker.TwoSample(samples.points[rows], *(w[list(toys), rows] for w in samples[1:]))
+    return sparker.engine.TwoSample(samples.points[rows], *(w[list(toys), rows] for w in samples[1:]))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def growing(samples: sparker.TwoSample, toys: list[int]) -> sparker.TwoSample:
 @pytest.mark.usefixtures("one_core")
 def test_what_is_drawn_is_checked(draw, message):
     samples = make_pool(2)
-    chunks = sparker.fit_chunks(
+    chunks = sparker.engine.fit_chunks(
         0, functools.partial(draw, samples), range(8), widths_of(samples), chunk=CHUNK
     )
     with pytest.raises(ValueError, match=message):
@@ -286,7 +286,7 @@ def test_what_is_drawn_is_checked(draw, message):
 def test_toys_are_counted_in_whole_numbers(toys):
     samples = make_pool(2)
     with pytest.raises(ValueError, match="toys must be whole numbers between 0 and"):
-        sparker.fit_chunks(0, samples.toys, toys, widths_of(samples))
+        sparker.engine.fit_chunks(0, samples.toys, toys, widths_of(samples))
 
 
 @pytest.mark.parametrize(
@@ -301,27 +301,27 @@ def test_toys_are_counted_in_whole_numbers(toys):
 )
 def test_impossible_schedules_made_by_hand_are_refused(sigma, read_off, message):
     samples = make_pool(2)
-    plan = sparker.Schedule(np.array(sigma), np.array(read_off))
+    plan = sparker.engine.Schedule(np.array(sigma), np.array(read_off))
     with pytest.raises(ValueError, match=message):
-        sparker.fit_many(0, samples, plan)
+        sparker.engine.fit_many(0, samples, plan)
 
 
 def test_wrong_batches_are_refused():
     samples = make_pool(2)
     widths = widths_of(samples)
-    single = sparker.two_sample([[0.0], [1.0]], [[0.5]])
+    single = sparker.engine.two_sample([[0.0], [1.0]], [[0.5]])
     with pytest.raises(ValueError, match="use fit_many"):
-        sparker.fit(0, samples, widths)
+        sparker.engine.fit(0, samples, widths)
     with pytest.raises(ValueError, match="or use fit"):
-        sparker.fit_many(0, single, widths)
+        sparker.engine.fit_many(0, single, widths)
     with pytest.raises(ValueError, match="each once, got 2"):
-        sparker.fit_many(0, samples, widths, toys=[0, 1])
+        sparker.engine.fit_many(0, samples, widths, toys=[0, 1])
     with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
-        sparker.fit_many(0, samples, widths, chunk=0)
+        sparker.engine.fit_many(0, samples, widths, chunk=0)
     with pytest.raises(ValueError, match="seed must be between"):
-        sparker.fit_chunks(-1, samples.toys, [0], widths)  # at once, not when it is iterated
+        sparker.engine.fit_chunks(-1, samples.toys, [0], widths)  # at once, not when it is iterated
     with pytest.raises(ValueError, match="at least one toy"):
-        sparker.fit_many(0, samples.toys(np.arange(0)), widths)
+        sparker.engine.fit_many(0, samples.toys(np.arange(0)), widths)
     with pytest.raises(ValueError, match="only a batch has toys"):
         single.toys([0])
 

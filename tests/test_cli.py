@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 import sparker
-from sparker.cli import main
+from sparker.cli.main import main
 
-QUICK = ["--calibrations", "19", "--kernels", "3"]
+QUICK = ["--toys", "19", "--kernels", "3"]
 
 
 def invoke(*arguments):
@@ -83,23 +83,23 @@ def test_a_level_out_of_reach_is_refused_at_once(folder):
     done = invoke("test", folder / "reference.npy", folder / "data.npy", *QUICK, "--alpha", 0.001)
     assert done.exit_code == 2
     assert "19 experiments resolve p-values down to 0.05" in done.stderr
-    assert "ask for 980 more by --calibrations" in done.stderr
+    assert "ask for 980 more by --toys" in done.stderr
 
 
 def test_annealing_is_the_librarys(folder):
     done = invoke("test", folder / "reference.npy", folder / "data.npy", "--annealed",
-                  "--calibrations", 19, "--json")  # fmt: skip
+                  "--toys", 19, "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     result = sparker.test(
         np.load(folder / "reference.npy"),
         np.load(folder / "data.npy"),
-        n_calibration=19,
-        **sparker.annealed(),
+        n_toys=19,
+        **sparker.presets.annealed(),
     )
     found = json.loads(done.stdout)
     assert found["p_value"] == result.p_value
     assert found["best_reading"] == result.readings[result.best_reading]
-    assert list(found["widths"][0]["readings"]) == list(sparker.READINGS[:1])
+    assert list(found["widths"][0]["readings"]) == list(sparker.engine.READINGS[:1])
 
 
 def test_the_answer_is_that_of_the_library(folder):
@@ -108,7 +108,7 @@ def test_the_answer_is_that_of_the_library(folder):
     result = sparker.test(
         np.load(folder / "reference.npy"),
         np.load(folder / "data.npy"),
-        n_calibration=19,
+        n_toys=19,
         seed=3,
         config=sparker.FitConfig(n_kernels=3),
     )
@@ -140,7 +140,7 @@ def test_files_come_out_and_go_in_again(folder, tmp_path):
 
 
 def test_other_nulls(folder):
-    for extra in (["--expected", "60"], ["--stop", "--calibrations", "60"],
+    for extra in (["--expected", "60"], ["--stop", "--toys", "60"],
                   ["--null", "simulator", "--pool", folder / "pool.npy"]):  # fmt: skip
         done = invoke("test", folder / "reference.npy", folder / "strange.npy", *QUICK, *extra,
                       "--json")  # fmt: skip
@@ -229,7 +229,7 @@ def test_a_folder_is_followed_until_interrupted(folder, tmp_path):
 
 def test_an_interrupted_calibration_says_how_to_go_on(folder, tmp_path):
     files = folder / "reference.npy", folder / "data.npy"
-    command = [sys.executable, "-m", "sparker", "test", *files, "--calibrations", "100000",
+    command = [sys.executable, "-m", "sparker", "test", *files, "--toys", "100000",
                "--store", tmp_path / "s"]  # fmt: skip
     environment = os.environ | {"JAX_PLATFORMS": "cpu"}
     with subprocess.Popen(
@@ -324,7 +324,7 @@ def test_errors_of_ours_have_a_code_of_their_own(folder, monkeypatch):
 
 def test_the_demo_finds_the_hidden_digits(tmp_path):
     report = tmp_path / "demo.html"
-    done = invoke("demo", "--calibrations", 9, "--seed", 3, "--output", report)
+    done = invoke("demo", "--toys", 9, "--seed", 3, "--output", report)
     assert done.exit_code == 0, done.output
     assert "p-value 0.1 " in done.stdout  # the least that nine toys can give
     assert "0 of 9 anomaly-free experiments" in done.stdout
@@ -339,11 +339,11 @@ def test_the_demo_finds_the_hidden_digits(tmp_path):
         (["--output", "/no/such/folder/x.html"], "there is no folder /no/such/folder; make it"),
         (["--output", "/dev/full"], "could not be written to /dev/full"),
         (["--seed", "-1"], "-1 is not in the range"),
-        (["--calibrations", "0"], "0 is not in the range"),
+        (["--toys", "0"], "0 is not in the range"),
     ],
 )
 def test_the_demo_says_what_is_wrong_in_a_line(arguments, message):
-    done = invoke("demo", "--calibrations", "1", *arguments)
+    done = invoke("demo", "--toys", "1", *arguments)
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.output

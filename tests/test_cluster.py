@@ -14,13 +14,13 @@ from click.testing import CliRunner
 from test_store import CHUNK, N_TOYS, QUICK, THREE_CHUNKS, assert_same, make_samples, names
 
 import sparker
-from sparker import statistic
-from sparker.calibrate import ClusterError
-from sparker.cli import main
+from sparker.calibration.toys import ClusterError
+from sparker.cli.main import main
+from sparker.engine.losses import statistic
 from sparker.nulls import Experiments, Permutation
 
 distributed = pytest.importorskip("distributed")
-cluster_module = pytest.importorskip("sparker.cluster")
+cluster_module = pytest.importorskip("sparker.calibration.cluster")
 
 LocalCluster = functools.partial(
     distributed.LocalCluster, threads_per_worker=1, dashboard_address=":0", silence_logs=50
@@ -139,7 +139,7 @@ def test_a_full_store_needs_no_worker(client, tmp_path):
 
 
 def test_stopping_early_cancels_what_is_not_needed(client, slow):
-    settings = {"n_calibration": 400, "stop": sparker.Sequential(exceedances=1, table=10)}
+    settings = {"n_toys": 400, "stop": sparker.Sequential(exceedances=1, table=10)}
     slow = functools.partial(slow, pause=0.02)
     found = run(statistic=slow, cluster=client, **settings)
     assert_same_but_for_the_name(found, run(statistic=mean_shift, **settings))
@@ -151,12 +151,12 @@ def test_stopping_early_cancels_what_is_not_needed(client, slow):
     assert sum(witnesses(slow).values()) == made
 
 
-INSIDE, MOST_INSIDE = [], []
+INSIDE, MAX_INSIDE = [], []
 
 
 def counted(rng, sample):
     INSIDE.append(1)
-    MOST_INSIDE.append(len(INSIDE))
+    MAX_INSIDE.append(len(INSIDE))
     time.sleep(0.01)
     INSIDE.pop()
     return mean_shift(rng, sample)
@@ -168,8 +168,8 @@ def test_a_worker_with_several_threads_makes_one_chunk_at_a_time():
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         assert_same_but_for_the_name(run(statistic=counted, cluster=client), expected())
-    assert len(MOST_INSIDE) > N_TOYS
-    assert max(MOST_INSIDE) == 1
+    assert len(MAX_INSIDE) > N_TOYS
+    assert max(MAX_INSIDE) == 1
 
 
 # Who dies, comes late or loses touch.
@@ -339,7 +339,7 @@ def invoke(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-SMALL = ["--calibrations", N_TOYS, "--statistic", "mahalanobis"]
+SMALL = ["--toys", N_TOYS, "--statistic", "mahalanobis"]
 
 
 @pytest.fixture(scope="module")
@@ -364,7 +364,7 @@ def test_a_scheduler_that_is_not_there(files, monkeypatch):
 
 
 def test_without_the_extra_it_says_what_to_install(files, monkeypatch):
-    monkeypatch.delitem(sys.modules, "sparker.cluster")
+    monkeypatch.delitem(sys.modules, "sparker.calibration.cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = invoke("test", *files, *SMALL, "--scheduler", "tcp://127.0.0.1:9")
     assert done.exit_code == 2
@@ -376,7 +376,7 @@ def test_without_the_extra_it_says_what_to_install(files, monkeypatch):
 def test_parts_made_apart_are_merged_to_the_same_answer(files, answer, tmp_path):
     parts = {"0:5": tmp_path / "a", "5:12": tmp_path / "b"}
     for toys, store in parts.items():
-        done = invoke("test", *files, *SMALL, "--toys", toys, "--store", store)
+        done = invoke("test", *files, *SMALL, "--only", toys, "--store", store)
         assert done.exit_code == 0, done.output
         first, last = (int(end) for end in toys.split(":"))
         assert done.stdout == (
@@ -394,13 +394,13 @@ def test_parts_made_apart_are_merged_to_the_same_answer(files, answer, tmp_path)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--toys", "0:5"], "name a folder for them by --store"),
-        (["--toys", "5:0", "--store", "s"], "'5:0' is not A:B, two whole numbers with A < B"),
-        (["--toys", "3", "--store", "s"], "'3' is not A:B"),
-        (["--toys", "-1:3", "--store", "s"], "'-1:3' is not A:B"),
-        (["--toys", "0:13", "--store", "s"], "experiments 0 to 11, so 0:12 is all of them"),
-        (["--toys", "0:5", "--store", "s", "--json"], "--json is about the verdict"),
-        (["--toys", "0:5", "--store", "s", "--alpha", "0.1"], "--alpha is about the verdict"),
+        (["--only", "0:5"], "name a folder for them by --store"),
+        (["--only", "5:0", "--store", "s"], "'5:0' is not A:B, two whole numbers with A < B"),
+        (["--only", "3", "--store", "s"], "'3' is not A:B"),
+        (["--only", "-1:3", "--store", "s"], "'-1:3' is not A:B"),
+        (["--only", "0:13", "--store", "s"], "experiments 0 to 11, so 0:12 is all of them"),
+        (["--only", "0:5", "--store", "s", "--json"], "--json is about the verdict"),
+        (["--only", "0:5", "--store", "s", "--alpha", "0.1"], "--alpha is about the verdict"),
     ],
 )
 def test_parts_that_cannot_be_are_refused(options, said, files, tmp_path, monkeypatch):

@@ -22,8 +22,8 @@ from sparker.estimator import SparKer
 
 N_REFERENCE, N_DATA, N_PLANTED = 400, 80, 10
 # Every shape compiles a program of its own: small ones for the checks, one for all the rest.
-SMALL = {"n_kernels": 1, "n_widths": 2, "n_calibration": 1}
-SETTINGS = {"n_kernels": 2, "n_widths": 3, "n_calibration": 19, "steps": 500, "random_state": 0}
+SMALL = {"n_kernels": 1, "n_widths": 2, "n_toys": 1}
+SETTINGS = {"n_kernels": 2, "n_widths": 3, "n_toys": 19, "steps": 500, "random_state": 0}
 
 
 @parametrize_with_checks([SparKer(**SMALL)])
@@ -68,7 +68,7 @@ def test_is_the_test(fitted):
     expected = sparker.test(
         X[y == 0],
         X[y == 1],
-        n_calibration=19,
+        n_toys=19,
         seed=model.result_.seed,
         config=sparker.FitConfig(n_kernels=2),
         widths=sparker.WidthConfig(steps=500, n_widths=3),
@@ -97,7 +97,7 @@ def test_every_setting_reaches_the_test(fitted, monkeypatch):
         "preprocess": sparker.whiten,
         "combine": sparker.cauchy,
         "null": sparker.Simulator(np.zeros((9, 2))),
-        "n_calibration": 4,
+        "n_toys": 4,
     }
     model = SparKer(**kernels, **widths, **others, random_state=3)
     assert set(model.get_params()) == {*kernels, *widths, *others, "random_state"}
@@ -236,7 +236,7 @@ def test_labels_that_make_no_test(y, message):
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("n_kernels", 0), ("clip", -1.0), ("steps", 1), ("n_calibration", 0), ("null", "none")],
+    [("n_kernels", 0), ("clip", -1.0), ("steps", 1), ("n_toys", 0), ("null", "none")],
 )
 def test_settings_are_checked_by_fit(setting, value):
     model = SparKer(**{**SMALL, setting: value})  # and not by the constructor

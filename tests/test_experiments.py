@@ -85,14 +85,14 @@ def test_sign_changes_are_found_between_and_on_points():
 
 def test_the_gain_in_the_neyman_pearson_loss_is_the_statistic():
     rng = np.random.default_rng(0)
-    sample = sparker.two_sample(rng.normal(size=(300, 1)), rng.normal(0.3, 1, size=(60, 1)))
-    batch = sparker.stack([sample, sample])
-    for competition in (sparker.softmax, sparker.independent):
+    sample = sparker.engine.two_sample(rng.normal(size=(300, 1)), rng.normal(0.3, 1, size=(60, 1)))
+    batch = sparker.engine.stack([sample, sample])
+    for competition in (sparker.engine.softmax, sparker.engine.independent):
         config = sparker.FitConfig(n_kernels=3, competition=competition)
-        plan = sparker.schedule(4.0, 0.2, steps=100, n_widths=3)
-        fits = sparker.fit_many(0, batch, plan, config)
+        plan = sparker.engine.schedule(4.0, 0.2, steps=100, n_widths=3)
+        fits = sparker.engine.fit_many(0, batch, plan, config)
         with jax.enable_x64(True):
-            t = gain(fits.models, batch, sparker.neyman_pearson, competition)
+            t = gain(fits.models, batch, sparker.engine.neyman_pearson, competition)
         np.testing.assert_allclose(t, fits.t, rtol=1e-4)
         assert np.all(fits.t > 0)
 

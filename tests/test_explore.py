@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import sparker
-from sparker import explore
 from sparker.detect import prepare
-from sparker.distances import features_of
-from sparker.ensemble import Ensemble
-from sparker.explore import SHARED
-from sparker.sample import pad, pool, stack, two_sample
+from sparker.engine import scan
+from sparker.engine.distances import features_of
+from sparker.engine.ensemble import Ensemble
+from sparker.engine.sample import pad, pool, stack, two_sample
+from sparker.engine.scan import SHARED
 
 DESIGN = sparker.FitConfig(n_kernels=3, n_candidates=40).design
 
@@ -34,7 +34,7 @@ def slow_scan(centres, weights, sample, sigma, f):
     there = (w_data > 0) | (w_reference > 0)
     weight = (w_reference**2).sum() / w_reference.sum()
     a = np.clip(np.log(seen / expected), -20, 20)
-    lonely = 2 * (a * seen - np.expm1(a) * expected)
+    isolated = 2 * (a * seen - np.expm1(a) * expected)
     bump = (seen - expected) ** 2 / (weight * (k[:, there] ** 2).sum(1))
     shape = np.empty(len(centres))
     for i in range(len(centres)):
@@ -42,7 +42,7 @@ def slow_scan(centres, weights, sample, sigma, f):
         excess = both @ (w_data - w_reference)
         information = weight * both[:, there] @ both[:, there].T
         shape[i] = excess @ np.linalg.solve(information, excess)
-    ratios = np.stack([lonely, bump, shape])
+    ratios = np.stack([isolated, bump, shape])
     chance = 2 * np.log(np.sum(weights / k[:, there].sum(1)))
     return seen, tilted, chance, 2 * np.log(np.average(np.exp(ratios / 2), 1, weights))
 
@@ -59,7 +59,7 @@ def single(sample):
 def look(model, centres, sample, block):
     """A look, in the precision of what it is given."""
     arrays = jax.tree.map(jnp.asarray, (model, centres, sample))
-    return explore.look(*arrays, features_of(arrays[2].points), DESIGN, block)
+    return scan.look(*arrays, features_of(arrays[2].points), DESIGN, block)
 
 
 @pytest.mark.parametrize("block", [7, 50])
@@ -72,17 +72,17 @@ def test_a_scan_is_what_slow_sums_give(d, sigma, block):
     rng = np.random.default_rng(1)
     weights = rng.uniform(1, 30, 50)
     model = Ensemble(sample.points[:5], rng.normal(size=5), np.float64(sigma))
-    f = sparker.log_ratio(model, sample.points)
+    f = sparker.engine.log_ratio(model, sample.points)
     with jax.enable_x64(True):
         looked = look(model, centres, sample, block)
-        found = explore.scan(looked, jnp.log(jnp.asarray(weights)))
+        found = scan.scan(looked, jnp.log(jnp.asarray(weights)))
     seen, tilted, chance, evidence = slow_scan(centres, weights, sample, sigma, f)
     np.testing.assert_allclose(found.data, seen, rtol=1e-10)
     np.testing.assert_allclose(found.tilted, tilted, rtol=1e-10)
     np.testing.assert_allclose(found.chance, max(chance, 0), rtol=1e-8)
     np.testing.assert_allclose(found.evidence, evidence, rtol=1e-8)
     t = [2 * (sample.data_weight @ f - sample.reference_weight @ np.expm1(f)) for f in (
-        sparker.log_ratio(Ensemble(np.delete(model.mu, i, 0), np.delete(model.a, i), sigma),
+        sparker.engine.log_ratio(Ensemble(np.delete(model.mu, i, 0), np.delete(model.a, i), sigma),
                           sample.points)
         for i in ([], *range(5))
     )]  # fmt: skip
@@ -97,7 +97,7 @@ def test_blocks_of_rows_add_up_to_the_look_at_all(d):
     with jax.enable_x64(True):
         whole = look(model, centres, sample, 16)
         parts = [
-            look(model, centres, sparker.TwoSample(*(array[rows] for array in sample)), 16)
+            look(model, centres, sparker.engine.TwoSample(*(array[rows] for array in sample)), 16)
             for rows in np.array_split(np.arange(len(sample.points)), 3)
         ]
     for total, *of_parts in zip(whole, *parts, strict=True):
@@ -111,14 +111,14 @@ def test_what_is_no_candidate_is_no_evidence():
 
     def evidence(centres, is_one):
         weight = jnp.log(jnp.asarray(is_one, jnp.float32))
-        return explore.scan(look(idle(0.5), centres, single(sample), 16), weight).evidence
+        return scan.scan(look(idle(0.5), centres, single(sample), 16), weight).evidence
 
     alone = evidence(centres[:20], np.ones(20, bool))
     np.testing.assert_allclose(evidence(centres, np.arange(50) < 20), alone, rtol=1e-5)
     assert np.all(evidence(centres, np.zeros(50, bool)) == 0)
 
 
-own_candidates = jax.jit(explore.own_candidates, static_argnames=("design", "block"))
+own_candidates = jax.jit(scan.own_candidates, static_argnames=("design", "block"))
 
 
 def chosen(sample, sigma, n_candidates, key=0):
@@ -135,9 +135,9 @@ def test_the_bits_of_some_rows_are_those_of_all():
     key = jax.random.fold_in(jax.random.key(3), 7)
     every = jax.random.bits(key, (1001,), jnp.uint32)
     rows = jnp.array([1000, 0, 17])
-    np.testing.assert_array_equal(explore.bits(key, rows), every[rows])
+    np.testing.assert_array_equal(scan.bits(key, rows), every[rows])
     with jax.default_prng_impl("rbg"):  # whatever JAX was told to prefer
-        assert explore.bits(explore.random_key(3), rows).shape == (3,)
+        assert scan.bits(scan.random_key(3), rows).shape == (3,)
 
 
 def test_candidates_are_distinct_data_points():
@@ -153,8 +153,8 @@ def test_all_data_points_are_candidates_where_there_is_room():
     rows, weights = chosen(sample, 0.5, 40)
     assert np.all(weights == 1)
     data = np.flatnonzero(sample.data_weight)
-    assert np.sum(rows == explore.NONE) == 10
-    assert set(rows[rows != explore.NONE].tolist()) == set(data.tolist())
+    assert np.sum(rows == scan.NONE) == 10
+    assert set(rows[rows != scan.NONE].tolist()) == set(data.tolist())
 
 
 CORNERS = np.array([[9.0, 9.0], [-9.0, 9.0], [9.0, -9.0]])
@@ -164,10 +164,10 @@ def test_lonely_points_are_candidates_rather_than_crowded_ones():
     rng = np.random.default_rng(0)
     reference = rng.normal(size=(3000, 2))
     sample = two_sample(reference, np.concatenate([rng.normal(size=(600, 2)), CORNERS]))
-    lonely = len(sample.points) - 3
+    isolated = len(sample.points) - 3
 
     def found(width, key):
-        return np.sum(chosen(sample, width, 60, key)[0] >= lonely)
+        return np.sum(chosen(sample, width, 60, key)[0] >= isolated)
 
     assert [found(0.5, key) for key in range(5)] == [3] * 5
     # While at a width that sees everything, all are as good as any other.
@@ -195,25 +195,25 @@ def test_candidates_of_a_pool_do_not_depend_on_the_labels():
     points = np.concatenate([rng.normal(size=(3000, 2)), CORNERS]).astype(np.float32)
     design = DESIGN._replace(n_candidates=10)
     widths = jnp.float32([0.5, 1e3])
-    rows = np.asarray(explore.shared_candidates(jax.random.key(0), points, widths, design, 100)[0])
-    assert rows.shape == (2, 10 * explore.SHARED)
+    rows = np.asarray(scan.shared_candidates(jax.random.key(0), points, widths, design, 100)[0])
+    assert rows.shape == (2, 10 * scan.SHARED)
     assert all(len(set(of_width.tolist())) == rows.shape[1] for of_width in rows)
     assert np.sum(rows[0] >= 3000) == 3
     # Points are all it is given: any labelling of them is looked at in the same places.
-    few, _ = explore.shared_candidates(jax.random.key(0), points[:30], widths, design, 100)
+    few, _ = scan.shared_candidates(jax.random.key(0), points[:30], widths, design, 100)
     assert all(set(of_width) == set(range(30)) for of_width in np.asarray(few).tolist())
 
 
 def placed(mu, a, sigma, sample, chance=None):
     model = Ensemble(jnp.float32(mu), jnp.float32(a), jnp.float32(sigma))
     rows, weights = chosen(sample, sigma, 200)
-    centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != explore.NONE)
+    centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != scan.NONE)
     weight = jnp.where(is_one, jnp.log(weights), -jnp.inf)
     looked = look(model, centres, single(sample), 64)
-    seen = explore.scan(looked, weight)
+    seen = scan.scan(looked, weight)
     if chance is not None:
         seen = seen._replace(chance=jnp.float32(chance))
-    new = explore.place(model, seen, looked.t, centres, is_one, 5.0)
+    new = scan.place(model, seen, looked.t, centres, is_one, 5.0)
     return tuple(np.asarray(array) for array in new)
 
 
@@ -272,27 +272,27 @@ def isolated(seed=0):
     return two_sample(reference, data)
 
 
-STAIRS = sparker.stairs(8.0, 0.2, steps=100, n_widths=5)
+STAIRS = sparker.engine.stairs(8.0, 0.2, steps=100, n_widths=5)
 
 
 def test_a_fit_finds_events_that_no_kernel_starts_near():
     config = sparker.FitConfig(n_kernels=2)
     for seed in range(3):
-        result = sparker.fit(seed, isolated(), STAIRS, config)
+        result = sparker.engine.fit(seed, isolated(), STAIRS, config)
         at_width_one = result.at(2)
         strongest = np.argmax(at_width_one.a)
         np.testing.assert_allclose(at_width_one.mu[strongest], [8.0, 0.0], atol=0.3)
 
 
 def test_readings_hold_t_and_the_scan():
-    result = sparker.fit(0, isolated(), STAIRS)
-    assert result.evidence.shape == (5, len(sparker.READINGS))
+    result = sparker.engine.fit(0, isolated(), STAIRS)
+    assert result.evidence.shape == (5, len(sparker.engine.READINGS))
     np.testing.assert_array_equal(result.t, result.evidence[:, 0])
     # Six events alone, each worth up to twice the largest amplitude of 20, found by six of some
     # two thousand candidates: the average costs at most the log of these.
     least = 6 * 2 * 20 - 2 * np.log(SHARED * 512)
     assert 0.8 * least < result.evidence[3, 1] <= 6 * 2 * 20
-    plain = sparker.fit(0, isolated(), sparker.schedule(8.0, 0.2, steps=50, n_widths=5))
+    plain = sparker.engine.fit(0, isolated(), sparker.engine.schedule(8.0, 0.2, steps=50, n_widths=5))
     assert plain.evidence.shape == (5, 1)
 
 
@@ -300,17 +300,17 @@ def test_padding_is_never_seen():
     sample = isolated()
     longer = pad(sample, len(sample.points) + 500)
     config = sparker.FitConfig(n_candidates=400)  # all data points: nothing is left to chance
-    one, other = (sparker.fit_many(0, stack([s]), STAIRS, config) for s in (sample, longer))
+    one, other = (sparker.engine.fit_many(0, stack([s]), STAIRS, config) for s in (sample, longer))
     np.testing.assert_allclose(one.evidence[..., 1:], other.evidence[..., 1:], rtol=1e-3, atol=1e-3)
 
 
 def test_a_toy_explores_alike_in_any_company():
     samples = stack([isolated(seed) for seed in range(5)])
-    together = sparker.fit_many(0, samples, STAIRS, chunk=4)
+    together = sparker.engine.fit_many(0, samples, STAIRS, chunk=4)
     for order in ([3, 1, 4, 0, 2], [4, 3, 2, 1, 0]):
-        again = sparker.fit_many(0, samples.toys(order), STAIRS, toys=order, chunk=4)
+        again = sparker.engine.fit_many(0, samples.toys(order), STAIRS, toys=order, chunk=4)
         np.testing.assert_array_equal(again.evidence, together.evidence[order])
-    alone = sparker.fit_many(0, samples.toys([2]), STAIRS, toys=[2], chunk=4)
+    alone = sparker.engine.fit_many(0, samples.toys([2]), STAIRS, toys=[2], chunk=4)
     np.testing.assert_array_equal(alone.evidence[0], together.evidence[2])
 
 
@@ -324,11 +324,11 @@ def test_a_pool_is_scanned_as_if_each_toy_were_alone():
     def scan(sample, a):
         some = jnp.where(jnp.arange(60) < 50, 0.0, -jnp.inf)
         model = Ensemble(jnp.asarray(centres[:5]), a, jnp.float32(0.4))
-        return explore.scan(look(model, centres, sample, 16), some)
+        return scan.scan(look(model, centres, sample, 16), some)
 
-    together = jax.vmap(scan, (sparker.TwoSample(None, 0, 0), 0))(toys, amplitudes)
+    together = jax.vmap(scan, (sparker.engine.TwoSample(None, 0, 0), 0))(toys, amplitudes)
     for i in range(3):
-        alone = scan(sparker.TwoSample(toys.points, toys[1][i], toys[2][i]), amplitudes[i])
+        alone = scan(sparker.engine.TwoSample(toys.points, toys[1][i], toys[2][i]), amplitudes[i])
         for both, one in zip(together, alone, strict=True):
             np.testing.assert_allclose(both[i], one, rtol=1e-4)
 
@@ -337,7 +337,7 @@ def test_a_pool_is_scanned_as_if_each_toy_were_alone():
 def test_very_few_data_points_are_no_trouble(dtype, n_data):
     rng = np.random.default_rng(0)
     sample = two_sample(rng.normal(size=(50, 3)), rng.normal(size=(n_data, 3)))
-    result = sparker.fit(0, sample, STAIRS, sparker.FitConfig(n_kernels=5, dtype=dtype))
+    result = sparker.engine.fit(0, sample, STAIRS, sparker.FitConfig(n_kernels=5, dtype=dtype))
     assert result.finite
 
 
@@ -355,15 +355,15 @@ def test_toys_of_every_exact_scheme_explore(settings):
     rng = np.random.default_rng(0)
     reference, data = rng.normal(size=(200, 2)), rng.normal(size=(40, 2))
     for widths in (None, sparker.WidthConfig(steps=20, n_widths=2)):
-        experiment = prepare(reference, data, n_calibration=2, widths=widths, **settings)
+        experiment = prepare(reference, data, n_toys=2, widths=widths, **settings)
         for arm in (experiment.plan.observed, experiment.plan.toys):
-            assert arm.statistic.readings == sparker.READINGS
+            assert arm.statistic.readings == sparker.engine.READINGS
 
 
 def test_explorations_must_be_steps_of_the_schedule():
-    plan = sparker.stairs(4.0, 1.0, steps=10, n_widths=2)
+    plan = sparker.engine.stairs(4.0, 1.0, steps=10, n_widths=2)
     for wrong in ([3, 5], [0, 0], [0, 10], [5, 0]):
         with pytest.raises(ValueError, match="explore must be rising"):
-            sparker.fit(0, isolated(), plan._replace(explore=np.array(wrong)))
+            sparker.engine.fit(0, isolated(), plan._replace(explore=np.array(wrong)))
     with pytest.raises(ValueError, match="n_candidates"):
         sparker.FitConfig(n_candidates=0)

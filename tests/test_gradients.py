@@ -9,11 +9,11 @@ import pytest
 import reference
 
 import sparker
-from sparker import fused
-from sparker.design import Design
-from sparker.distances import MAX_DIRECT_FEATURES, features_of
-from sparker.gradient import gradient, in_blocks
-from sparker.losses import statistic
+from sparker.engine import gradient_gpu
+from sparker.engine.config import Design
+from sparker.engine.distances import MAX_DIRECT_FEATURES, features_of
+from sparker.engine.gradient import gradient, in_blocks
+from sparker.engine.losses import statistic
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -39,7 +39,7 @@ def draw(seed, d, largest_amplitude=3.0):
     mu = points[near] + 0.3 * rng.normal(size=(N_KERNELS, d))
     a = largest_amplitude * np.append(1, rng.uniform(-1, 1, N_KERNELS - 1))
     sigma = np.asarray(rng.uniform(0.3, 0.8) * np.sqrt(d))
-    return sparker.Ensemble(mu, a, sigma), sparker.TwoSample(points, reference_weight, data_weight)
+    return sparker.engine.Ensemble(mu, a, sigma), sparker.engine.TwoSample(points, reference_weight, data_weight)
 
 
 def packaged(model, sample, loss, competition):
@@ -109,7 +109,7 @@ def test_gradient_in_the_other_direct_dimensions(d):
 
 def test_single_kernel_has_no_one_to_compete_with():
     model, sample = draw(0, DIRECT)
-    alone = sparker.Ensemble(model.mu[:1], model.a[:1], model.sigma)
+    alone = sparker.engine.Ensemble(model.mu[:1], model.a[:1], model.sigma)
     assert_same(
         packaged(alone, sample, "neyman_pearson", "softmax"),
         packaged(alone, sample, "neyman_pearson", "independent"),
@@ -122,7 +122,7 @@ def test_points_that_no_kernel_sees_pull_nothing(d):
     model, sample = draw(0, d)
     is_far = np.arange(len(sample.points)) % 2 == 0
     far = sample._replace(points=np.where(is_far[:, None], 1e3, sample.points))
-    without = sparker.TwoSample(
+    without = sparker.engine.TwoSample(
         sample.points, *(np.where(is_far, 0, weight) for weight in sample[1:])
     )
     assert_same(
@@ -145,11 +145,11 @@ def test_slopes_are_the_derivatives_and_the_papers_table(loss):
 
 def test_neyman_pearson_goes_on_straight_and_without_a_step():
     edge = reference.MAX_LOG_RATIO
-    below, at, above = sparker.neyman_pearson.reference(
+    below, at, above = sparker.engine.neyman_pearson.reference(
         jnp.asarray([edge - 1e-9, edge, edge + 1e-9])
     )
     np.testing.assert_allclose([above - at, at - below], 1e-9 * np.exp(edge), rtol=1e-4)
-    far = sparker.neyman_pearson.reference(jnp.asarray([1e4, 2e4, 3e4]))
+    far = sparker.engine.neyman_pearson.reference(jnp.asarray([1e4, 2e4, 3e4]))
     np.testing.assert_allclose(np.diff(far), 1e4 * np.exp(edge))
 
 
@@ -177,12 +177,12 @@ def test_statistic_is_minus_twice_the_neyman_pearson_loss():
 def test_evaluations_of_a_model(d, competition):
     model, (points, *_) = draw(0, d)
     how, textbook = getattr(sparker, competition), getattr(reference, competition)
-    parts = sparker.components(model, points, how)
-    f = sparker.log_ratio(model, points, how)
+    parts = sparker.engine.components(model, points, how)
+    f = sparker.engine.log_ratio(model, points, how)
     np.testing.assert_allclose(parts, reference.components(model, points, textbook), rtol=1e-11)
     np.testing.assert_allclose(f, parts.sum(-1), rtol=1e-14)
     np.testing.assert_allclose(f, reference.log_ratio(model, points, textbook), rtol=1e-10)
-    score = sparker.anomaly_score(model, points, how)
+    score = sparker.engine.anomaly_score(model, points, how)
     np.testing.assert_allclose(score, reference.anomaly_score(model, points, textbook), rtol=1e-10)
     np.testing.assert_array_equal(score > 0.5, f > 0)
 
@@ -190,24 +190,24 @@ def test_evaluations_of_a_model(d, competition):
 def test_shares_are_the_softmax_of_negative_squared_distances():
     model, (points, *_) = draw(0, DIRECT)
     log_k = jnp.asarray(reference.log_kernels(model, points))  # (N, M)
-    shares = jnp.stack(sparker.softmax.share(list(jnp.exp(log_k).T)), -1)
+    shares = jnp.stack(sparker.engine.softmax.activation(list(jnp.exp(log_k).T)), -1)
     np.testing.assert_allclose(shares, jax.nn.softmax(log_k), rtol=1e-12)
-    assert np.all(np.stack(sparker.independent.share(list(log_k.T))) == 1)
+    assert np.all(np.stack(sparker.engine.independent.activation(list(log_k.T))) == 1)
 
 
 @pytest.mark.parametrize("competition", COMPETITIONS)
 def test_the_order_of_the_kernels_does_not_matter(competition):
     model, sample = draw(0, PRODUCT)
     order = np.array([2, 0, 3, 1])
-    shuffled = sparker.Ensemble(model.mu[order], model.a[order], model.sigma)
+    shuffled = sparker.engine.Ensemble(model.mu[order], model.a[order], model.sigma)
     d_mu, d_a = packaged(model, sample, "neyman_pearson", competition)
     assert_same(
         packaged(shuffled, sample, "neyman_pearson", competition), (d_mu[order], d_a[order])
     )
     how = getattr(sparker, competition)
     np.testing.assert_allclose(
-        sparker.components(shuffled, sample.points, how),
-        sparker.components(model, sample.points, how)[:, order],
+        sparker.engine.components(shuffled, sample.points, how),
+        sparker.engine.components(model, sample.points, how)[:, order],
         rtol=1e-11,
     )
 
@@ -218,26 +218,26 @@ def test_the_order_of_the_kernels_does_not_matter(competition):
 @pytest.mark.parametrize("n_programs", [1, 3])
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("d", [1, 4, 20])
-@pytest.mark.parametrize("competition", [sparker.softmax, sparker.independent])
+@pytest.mark.parametrize("competition", [sparker.engine.softmax, sparker.engine.independent])
 def test_the_fused_pass_is_the_gradient(d, competition, rounded, n_programs, monkeypatch):
-    monkeypatch.setattr(fused, "MOST_ROWS", 2 * fused.LANES)
+    monkeypatch.setattr(gradient_gpu, "MAX_ROWS", 2 * gradient_gpu.LANES)
     rng = np.random.default_rng(d)
-    n_toys, n = 3, (2 * n_programs - 1) * fused.LANES + 44  # no whole number of blocks
-    assert fused.rows_of(n).programs == n_programs
+    n_toys, n = 3, (2 * n_programs - 1) * gradient_gpu.LANES + 44  # no whole number of blocks
+    assert gradient_gpu.rows_of(n).programs == n_programs
     points = jnp.asarray(rng.normal(size=(n, d)), jnp.float32)
     is_data = rng.random((n_toys, n)) < 0.3
     design = Design(
-        3, sparker.neyman_pearson, competition, jax.lax.Precision.HIGHEST, rounded=rounded
+        3, sparker.engine.neyman_pearson, competition, jax.lax.Precision.HIGHEST, rounded=rounded
     )
     mu = jnp.asarray(rng.normal(size=(n_toys, 3, d)), jnp.float32)
     a = jnp.asarray(rng.normal(size=(n_toys, 3)), jnp.float32)
 
     def both(mu, a, reference, data):
-        sample = sparker.TwoSample(points, reference, data)
+        sample = sparker.engine.TwoSample(points, reference, data)
         features = features_of(points)
-        model = sparker.Ensemble(mu, a, jnp.float32(1 + d**0.5))
+        model = sparker.engine.Ensemble(mu, a, jnp.float32(1 + d**0.5))
         plain = gradient(model, sample, features, design)
-        return plain, fused.gradient_of(sample, features, design)(model)
+        return plain, gradient_gpu.gradient_of(sample, features, design)(model)
 
     weights = [jnp.asarray(w, jnp.float32) for w in (0.5 * ~is_data, is_data)]
     plain, quick = jax.jit(jax.vmap(both))(mu, a, *weights)
@@ -249,9 +249,9 @@ def test_the_fused_pass_is_the_gradient(d, competition, rounded, n_programs, mon
 
 def test_rows_are_shared_out_with_little_padding():
     for n in (1, 255, 256, 257, 1100, 4096, 4097, 24_000, 110_000):
-        rows = fused.rows_of(n)
-        assert n <= rows.total < n + rows.programs * fused.LANES
-        assert rows.each <= fused.MOST_ROWS
+        rows = gradient_gpu.rows_of(n)
+        assert n <= rows.total < n + rows.programs * gradient_gpu.LANES
+        assert rows.each <= gradient_gpu.MAX_ROWS
 
 
 @pytest.mark.parametrize("d", [1, 2, MAX_DIRECT_FEATURES])
@@ -259,8 +259,8 @@ def test_rows_are_shared_out_with_little_padding():
 def test_blocks_of_rows_add_up_to_the_gradient_of_all(d, n_rows):
     rng = np.random.default_rng(d)
     weights = rng.uniform(0, 1, (2, n_rows))
-    sample = sparker.TwoSample(rng.normal(size=(n_rows, d)), *weights)
-    model = sparker.Ensemble(rng.normal(size=(5, d)), rng.normal(size=5), np.float64(0.7))
+    sample = sparker.engine.TwoSample(rng.normal(size=(n_rows, d)), *weights)
+    model = sparker.engine.Ensemble(rng.normal(size=(5, d)), rng.normal(size=5), np.float64(0.7))
     design = sparker.FitConfig().design
     features = features_of(sample.points)
     whole = gradient_jit(model, sample, features, design=design)

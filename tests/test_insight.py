@@ -61,7 +61,7 @@ def found() -> tuple[Case, sparker.TestResult]:
     nominal = Rows(rng.normal(size=(900, 3)), rng.uniform(0, 300, size=900))
     anomalies = Rows([0, 4, 0] + 0.1 * rng.normal(size=(40, 3)), np.full(40, 125.0))
     case = mixed(nominal, anomalies, Size(600, 200, 0.1), 0, ["zebra", "stripe", "tiger"])
-    return case, sparker.test(case.reference, case.data, n_calibration=19)
+    return case, sparker.test(case.reference, case.data, n_toys=19)
 
 
 def test_the_strongest_kernel_claims_the_planted_rows(found):

@@ -20,7 +20,7 @@ import pytest
 import uproot
 
 import sparker
-from sparker.io import FileError, describe, read, source
+from sparker.tables import FileError, describe, read, source
 
 RNG = np.random.default_rng(0)
 N = 20
@@ -242,7 +242,7 @@ def test_other_numbers_become_double_precision(make, other):
 def test_a_table_goes_where_arrays_go(make):
     reference = read(make("reference.csv", NAMED["events.csv"]), columns=["pt", "eta"])
     data = read(make("data.parquet", NAMED["events.parquet"]), columns=["eta", "pt"])
-    assert sparker.as_points("reference", reference) is not None
+    assert sparker.engine.as_points("reference", reference) is not None
     np.testing.assert_array_equal(np.asarray(reference), reference.points)
     assert np.asarray(reference, np.float32).dtype == np.float32
     with pytest.raises(ValueError, match=r"data has the columns \['eta', 'pt'\], reference has"):
@@ -719,7 +719,7 @@ def test_text_that_is_not_utf8(make):
 
 
 def test_a_line_without_end(make, monkeypatch):
-    monkeypatch.setattr(sparker.io.text, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(sparker.tables.text, "LONGEST_LINE", 1000)
     refuse(make("x.csv", "1" * 5000), "has a line 1 without end")
     refuse(make("x.jsonl", "[1]\n[" + "1," * 5000), "has a line 2 without end")
 
@@ -868,7 +868,7 @@ def test_text_and_numpy_files_need_nothing_more(make):
     paths = [make(name, NAMED[name]) for name in ("events.csv", "events.jsonl", "events.npz")]
     code = f"""
 import sys
-from sparker.io import read
+from sparker.tables import read
 for path in {list(map(str, paths))}:
     read(path, ignore=["label"])
 heavy = sys.modules.keys() & {{"pandas", "pyarrow", "h5py", "uproot", "awkward"}}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sparker
-from sparker import batch, memory
-from sparker.explore import SHARED, Candidates
+from sparker.engine import batch, memory
+from sparker.engine.scan import SHARED, Candidates
 
 GIB = 2**30
 CIFAR = {"n_rows": 110_000, "n_features": 1000, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
@@ -17,14 +17,14 @@ GIVEN = {"points_itemsize": 4}
 @pytest.mark.parametrize(
     ("n_rows", "d", "n_kernels", "own", "competition", "n_explored"),
     [
-        (9_000, 1, 5, False, sparker.softmax, 0),
-        (9_000, 1, 5, False, sparker.softmax, 10),
-        (9_000, 4, 3, False, sparker.independent, 0),
-        (9_000, 4, 3, True, sparker.softmax, 10),
-        (5_000, 60, 8, False, sparker.softmax, 0),
-        (5_000, 60, 8, False, sparker.independent, 10),
-        (500, 400, 1, True, sparker.softmax, 0),
-        (500, 400, 1, True, sparker.softmax, 10),
+        (9_000, 1, 5, False, sparker.engine.softmax, 0),
+        (9_000, 1, 5, False, sparker.engine.softmax, 10),
+        (9_000, 4, 3, False, sparker.engine.independent, 0),
+        (9_000, 4, 3, True, sparker.engine.softmax, 10),
+        (5_000, 60, 8, False, sparker.engine.softmax, 0),
+        (5_000, 60, 8, False, sparker.engine.independent, 10),
+        (500, 400, 1, True, sparker.engine.softmax, 0),
+        (500, 400, 1, True, sparker.engine.softmax, 10),
     ],
 )
 def test_the_plan_covers_what_the_compiler_allocates(
@@ -38,7 +38,7 @@ def test_the_plan_covers_what_the_compiler_allocates(
         program = batch._train_chunks.lower(
             jax.random.key(0),
             np.arange(n_toys, dtype=np.uint32),
-            sparker.TwoSample(
+            sparker.engine.TwoSample(
                 *(jax.ShapeDtypeStruct(s, jnp.float32) for s in (points, *[(n_toys, n_rows)] * 2))
             ),
             jax.ShapeDtypeStruct((100,), jnp.float32),

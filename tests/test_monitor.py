@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import sparker
-from sparker import arrays
 from sparker.nulls import Experiments, Resample
 from sparker.presets import resampled
+from sparker.system import archive
 
 SMALL = {
     "config": sparker.FitConfig(n_kernels=3),
@@ -31,7 +31,7 @@ def with_cluster(seed: int, n: int = BATCH) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def monitor() -> sparker.Monitor:
-    return sparker.Monitor.calibrate(normal(0, 400), BATCH, n_calibration=60, **SMALL)
+    return sparker.Monitor.calibrate(normal(0, 400), BATCH, n_toys=60, **SMALL)
 
 
 class Split:
@@ -46,7 +46,7 @@ def test_a_batch_is_ranked_as_a_test_with_the_toys_of_the_monitor_would_rank_it(
     batch = with_cluster(1)
     config, widths = resampled(SMALL["config"], SMALL["widths"])
     whole = sparker.test(
-        normal(0, 400), batch, n_calibration=60, null=Split(), config=config, widths=widths
+        normal(0, 400), batch, n_toys=60, null=Split(), config=config, widths=widths
     )
     alone = monitor.test(batch)
     np.testing.assert_array_equal(alone.t, whole.t)
@@ -69,12 +69,12 @@ def test_a_batch_faces_as_many_reference_rows_as_a_toy_does():
 
 
 def test_notes_of_the_calibration_are_said_with_every_result(tmp_path):
-    large = sparker.Monitor.calibrate(normal(0, 10 * BATCH), BATCH, n_calibration=2, **SMALL)
+    large = sparker.Monitor.calibrate(normal(0, 10 * BATCH), BATCH, n_toys=2, **SMALL)
     assert large.notes == ()
     assert large.test(normal(9)).notes == ()
     weights = np.tile([1.0, 2.0], 200)
     weighted = sparker.Monitor.calibrate(
-        normal(0, 400), 100, n_calibration=2, reference_weights=weights, **SMALL
+        normal(0, 400), 100, n_toys=2, reference_weights=weights, **SMALL
     )
     kept, few = weighted.notes
     n_kept = len(weighted.reference)
@@ -117,16 +117,16 @@ def test_other_files_are_refused(monitor, tmp_path):
     with pytest.raises(ValueError, match=r"is not a monitor"):
         sparker.Monitor.load(tmp_path / "result.npz")
     monitor.save(tmp_path / "monitor.npz")
-    header, contents = arrays.read(tmp_path / "monitor.npz", "monitor")
+    header, contents = archive.read(tmp_path / "monitor.npz", "monitor")
     header["combine"] = "os.system"
-    arrays.write(tmp_path / "evil.npz", header, contents)
+    archive.write(tmp_path / "evil.npz", header, contents)
     with pytest.raises(ValueError, match=r"there is no option .os.system."):
         sparker.Monitor.load(tmp_path / "evil.npz")
 
 
 def test_functions_of_ones_own_cannot_be_saved(tmp_path):
     own = sparker.Monitor.calibrate(
-        normal(0, 400), BATCH, n_calibration=2, combine=lambda p: -p.min(1), **SMALL
+        normal(0, 400), BATCH, n_toys=2, combine=lambda p: -p.min(1), **SMALL
     )
     with pytest.raises(ValueError, match=r"combine is .* only sparker's own options can be saved"):
         own.save(tmp_path / "monitor.npz")
@@ -135,24 +135,24 @@ def test_functions_of_ones_own_cannot_be_saved(tmp_path):
 
 def test_a_store_keeps_its_toys(tmp_path):
     first = sparker.Monitor.calibrate(
-        normal(0, 400), BATCH, n_calibration=8, store=tmp_path / "s", **SMALL
+        normal(0, 400), BATCH, n_toys=8, store=tmp_path / "s", **SMALL
     )
     files = sorted((tmp_path / "s").glob("toys-*.npz"))
     written = [file.stat().st_mtime_ns for file in files]
     more = sparker.Monitor.calibrate(
-        normal(0, 400), BATCH, n_calibration=20, store=tmp_path / "s", **SMALL
+        normal(0, 400), BATCH, n_toys=20, store=tmp_path / "s", **SMALL
     )
     np.testing.assert_array_equal(more.null.t[:8], first.null.t)
     assert [file.stat().st_mtime_ns for file in files] == written
     with pytest.raises(ValueError, match="batch_size"):
         sparker.Monitor.calibrate(
-            normal(0, 400), 50, n_calibration=8, store=tmp_path / "s", **SMALL
+            normal(0, 400), 50, n_toys=8, store=tmp_path / "s", **SMALL
         )
 
 
 def test_counts_are_part_of_the_test_where_they_fluctuate():
     counting = sparker.Monitor.calibrate(
-        normal(0, 400), BATCH, n_calibration=60, poisson=True, **SMALL
+        normal(0, 400), BATCH, n_toys=60, poisson=True, **SMALL
     )
     assert counting.test(normal(5, BATCH + 3)).p_value > 0.05
     assert counting.test(normal(6, 2 * BATCH)).p_value <= 2 / 61
@@ -178,7 +178,7 @@ def test_looks_are_corrected_for_their_number(monitor):
     [
         ({"batch_size": 2}, "fewer than the 3 kernels"),
         ({"batch_size": 1.5}, "batch_size must be a whole number"),
-        ({"n_calibration": 0}, "n_calibration must be a whole number"),
+        ({"n_toys": 0}, "n_toys must be a whole number"),
         ({"batch_size": 500}, "takes 500 rows out of the reference"),
         ({"reference_weights": -np.ones(400)}, "none negative"),
         (
@@ -188,7 +188,7 @@ def test_looks_are_corrected_for_their_number(monitor):
     ],
 )
 def test_what_cannot_be_calibrated_is_said(change, message):
-    arguments = {"batch_size": BATCH, "n_calibration": 5} | change
+    arguments = {"batch_size": BATCH, "n_toys": 5} | change
     with pytest.raises(ValueError, match=message):
         sparker.Monitor.calibrate(normal(0, 400), **arguments, **SMALL)
 

@@ -161,7 +161,7 @@ def test_a_toy_never_needs_more_rows_than_there_are_with_weight():
     reference, data = rng.normal(size=(40, 1)), rng.normal(size=(12, 1))
     weights = np.repeat([0.0, 1.0], [35, 5]), np.ones(12)
     with pytest.raises(ValueError, match="leaves no reference"):
-        run(reference, data, n_calibration=99, expected=12.0, reference_weights=weights)
+        run(reference, data, n_toys=99, expected=12.0, reference_weights=weights)
 
 
 def test_with_extreme_odds_only_the_likely_subsets_occur():
@@ -407,7 +407,7 @@ def test_strata_of_any_names_are_the_same_strata():
     rng = np.random.default_rng(1)
     reference, data = rng.normal(size=(30, 1)), rng.normal(size=(10, 1))
     as_text = tuple(np.array(["night", "day", "dusk"])[part] for part in STRATA)
-    one, other = (run(reference, data, n_calibration=50, strata=s) for s in (STRATA, as_text))
+    one, other = (run(reference, data, n_toys=50, strata=s) for s in (STRATA, as_text))
     assert 0 < one.p_value <= 1
     np.testing.assert_allclose(one.t, other.t)
     assert one.notes == other.notes == ()
@@ -417,10 +417,10 @@ def test_only_differences_within_strata_count():
     rng = np.random.default_rng(0)
     strata = np.repeat([0, 1], [100, 300]), np.repeat([0, 1], [80, 20])
     reference, data = (rng.normal(size=(len(part), 1)) + 3 * part[:, None] for part in strata)
-    apart = run(reference, data, n_calibration=199)
+    apart = run(reference, data, n_toys=199)
     assert apart.p_value == 1 / 200  # the data are mostly of the lower stratum
-    assert run(reference, data, n_calibration=199, strata=strata).p_value > 0.05
-    shifted = run(reference, data + 0.7, n_calibration=199, strata=strata)
+    assert run(reference, data, n_toys=199, strata=strata).p_value > 0.05
+    shifted = run(reference, data + 0.7, n_toys=199, strata=strata)
     assert shifted.p_value == 1 / 200
 
 
@@ -541,11 +541,11 @@ def split(rows, chosen):
 def test_where_labellings_are_few_all_are_tried_and_the_seed_does_not_matter(options, n_ways):
     reference, data = FEW_ROWS[:4], FEW_ROWS[4:]
     results = [
-        run(reference, data, n_calibration=n, seed=seed, **options)
+        run(reference, data, n_toys=n, seed=seed, **options)
         for seed, n in ((0, 300), (1, 300), (2, n_ways - 1))
     ]
     for result in results:
-        assert result.n_toys == result.settings["n_calibration"] == n_ways - 1
+        assert result.n_toys == result.settings["n_toys"] == n_ways - 1
         assert result.p_value * n_ways == pytest.approx(round(result.p_value * n_ways))
         assert result.p_value == results[0].p_value
         np.testing.assert_allclose(np.sort(result.null_t, 0), np.sort(results[0].null_t, 0))
@@ -554,7 +554,7 @@ def test_where_labellings_are_few_all_are_tried_and_the_seed_does_not_matter(opt
             f"{1 / n_ways:.2g} is possible",
         )
     if n_ways > 2:
-        fewer = run(reference, data, n_calibration=n_ways - 2, **options)
+        fewer = run(reference, data, n_toys=n_ways - 2, **options)
         assert fewer.n_toys == n_ways - 2
         assert fewer.notes == ()
 
@@ -562,7 +562,7 @@ def test_where_labellings_are_few_all_are_tried_and_the_seed_does_not_matter(opt
 def test_listed_toys_are_the_same_however_many_are_asked_for():
     rng = np.random.default_rng(0)
     reference, data = rng.normal(size=(9, 1)), rng.normal(size=(3, 1))  # 220 ways
-    ten, more, all_of_them = (run(reference, data, n_calibration=n) for n in (10, 50, 1000))
+    ten, more, all_of_them = (run(reference, data, n_toys=n) for n in (10, 50, 1000))
     np.testing.assert_array_equal(ten.null_t, more.null_t[:10])
     np.testing.assert_array_equal(more.null_t, all_of_them.null_t[:50])
     assert len(all_of_them.null_t) == 219
@@ -592,7 +592,7 @@ def test_listed_toys_come_in_an_order_of_chance():
 
 
 def test_some_toys_of_a_list_are_no_more_than_there_are(tmp_path):
-    settings = {"n_calibration": 300, "store": tmp_path, **CHEAP}
+    settings = {"n_toys": 300, "store": tmp_path, **CHEAP}
     assert sparker.run_toys(FEW_ROWS[:4], FEW_ROWS[4:], toys=range(301), **settings) == 15
     told = []
     settings["progress"] = lambda done, total: told.append((done, total))
@@ -624,7 +624,7 @@ def test_p_values_of_all_labellings_together_are_uniform(case):
             reference = np.array([[-0.3], [0.2], [1.7]])
         elif case != "rows":
             options = {case: split(labels, chosen)}
-        p_values.append(run(reference, data, n_calibration=300, **options).p_value)
+        p_values.append(run(reference, data, n_toys=300, **options).p_value)
     n_ways = len(p_values)
     assert n_ways == {"rows": 35, "strata": 18, "groups": 6, "pool": 35}[case]
     np.testing.assert_allclose(np.sort(p_values), np.arange(1, n_ways + 1) / n_ways)
@@ -651,7 +651,7 @@ def test_weighted_tests_are_exact_by_brute_force(case):
     for pair in pairs:
         options = {"strata": split(strata, pair)} if case == "strata" else {}
         result = run(
-            *split(rows, pair), n_calibration=n_toys, reference_weights=split(weights, pair),
+            *split(rows, pair), n_toys=n_toys, reference_weights=split(weights, pair),
             **options,
         )  # fmt: skip
         assert result.n_toys == n_toys  # not all are as likely: nothing is listed
@@ -686,17 +686,17 @@ def test_a_function_of_rows_is_the_pair_of_what_it_gives():
         seen.append(table)
         return np.exp(0.5 * table["mass"])
 
-    by_function = run(reference, data, n_calibration=50, reference_weights=weigh)
+    by_function = run(reference, data, n_toys=50, reference_weights=weigh)
     assert seen[0] is reference
     assert seen[1] is data
     pd.testing.assert_frame_equal(seen[2], data[:1])  # again, alone: each row by itself
     given = weigh(reference), weigh(data)
-    by_pair = run(reference, data, n_calibration=50, reference_weights=given)
+    by_pair = run(reference, data, n_toys=50, reference_weights=given)
     np.testing.assert_array_equal(by_function.null_t, by_pair.null_t)
     assert by_function.p_value == by_pair.p_value
     assert by_function.notes == ()
     coarse = np.where(given[0] > 1, 2.0, 1.0)
-    of_reference = run(reference, data, n_calibration=50, reference_weights=coarse)
+    of_reference = run(reference, data, n_toys=50, reference_weights=coarse)
     assert not np.array_equal(of_reference.null_t, by_pair.null_t)
 
 
@@ -718,10 +718,10 @@ def test_weights_make_the_reference_what_the_data_are():
 
     few, many = rng.normal(size=(2000, 1)), rng.normal(size=(20_000, 1))
     data = 1 + rng.normal(size=(100, 1))
-    assert run(few, data, n_calibration=199).p_value == 1 / 200
+    assert run(few, data, n_toys=199).p_value == 1 / 200
     for reference, weights in ((few, density), (many, density(many))):
-        assert run(reference, data, n_calibration=199, reference_weights=weights).p_value > 0.01
-        shifted = run(reference, data + 1, n_calibration=199, reference_weights=weights)
+        assert run(reference, data, n_toys=199, reference_weights=weights).p_value > 0.01
+        shifted = run(reference, data + 1, n_toys=199, reference_weights=weights)
         assert shifted.p_value == 1 / 200
 
 
@@ -759,7 +759,7 @@ def test_toys_do_not_draw_from_the_numbers_that_made_the_rows():
         reference = rng.random((300, 1))
         weights = np.where(reference[:, 0] < 0.5, 3.0, 1.0)
         data = (rng.random((30, 1)) + (rng.random((30, 1)) > 0.75)) / 2
-        result = run(reference, data, n_calibration=19, seed=seed, reference_weights=weights)
+        result = run(reference, data, n_toys=19, seed=seed, reference_weights=weights)
         found += result.p_value <= 0.1
     assert found <= binom.isf(1e-4, 100, 0.1)
 
@@ -877,7 +877,7 @@ def test_a_quick_look_at_the_level(scheme):
             if scheme == "thinned":
                 options["reference_weights"] = np.where(reference[:, 0] > 0, 3.0, 1.0)
                 data = np.abs(data - 0.5) * np.where(rng.random((20, 1)) < 0.75, 1, -1)
-        result = run(reference, data, n_calibration=19, seed=seed, **options)
+        result = run(reference, data, n_toys=19, seed=seed, **options)
         found += result.p_value <= alpha
     low, high = binom.ppf([5e-5, 1 - 5e-5], n_tests, alpha)
     assert low <= found <= high
@@ -1059,7 +1059,7 @@ IN_TWO = np.arange(30) % 2, np.arange(10) % 2
 )
 def test_what_cannot_be_relabelled_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        run(*numbers(30, 10), n_calibration=5, **options)
+        run(*numbers(30, 10), n_toys=5, **options)
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, np.datetime64("NaT")])

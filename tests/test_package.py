@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from hatchling.builders.wheel import WheelBuilder
 
-from sparker.cli import main
+from sparker.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 

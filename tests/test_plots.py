@@ -18,11 +18,11 @@ from scipy.special import expit
 
 import sparker
 from sparker import plots
-from sparker.batch import Fit
-from sparker.ensemble import Ensemble
+from sparker.calibration.pvalues import clopper_pearson, graded_p_values
+from sparker.engine.batch import Fit
+from sparker.engine.ensemble import Ensemble
 from sparker.plots.style import kernel_style
 from sparker.power import Power, PowerStudy
-from sparker.pvalues import clopper_pearson, graded_p_values
 
 N_REFERENCE, N_DATA, N_TOYS = 200, 50, 11
 HOSTILE = [
@@ -59,7 +59,7 @@ def mean_shift(rng, sample):
 
 @functools.cache
 def run(**options):
-    return sparker.test(*samples(), n_calibration=N_TOYS, **options)
+    return sparker.test(*samples(), n_toys=N_TOYS, **options)
 
 
 @pytest.fixture(scope="module")
@@ -337,7 +337,7 @@ def test_p_across_widths(result):
     *readings, clearest, together, floor = plots.p_across_widths(result)
     each = readings[0]
     p = (1 + np.sum(result.null_evidence >= result.evidence, axis=0)) / (N_TOYS + 1)  # (3, 4)
-    assert [line.get_label() for line in readings] == list(sparker.READINGS)
+    assert [line.get_label() for line in readings] == list(sparker.engine.READINGS)
     assert len({line.get_marker() for line in readings}) == 4
     for i, line in enumerate(readings):
         np.testing.assert_allclose(line.get_xydata(), np.transpose([result.models.sigma, p[:, i]]))
@@ -422,7 +422,7 @@ def test_score_distribution_leaves_out_failed_toys(result):
 
 def test_activation_pattern(result):
     image, dashes = plots.activation_pattern(result, n_rows=15)
-    own = sparker.components(result.model, result.transform(samples()[1]))
+    own = sparker.engine.components(result.model, result.transform(samples()[1]))
     order = sorted(range(N_DATA), key=lambda row: -own[row].sum())[:15]
     shown = image.get_array()
     np.testing.assert_allclose(shown, own[order].T, rtol=1e-6)
@@ -448,7 +448,7 @@ def test_planes_side_by_side(result):
     drawn = plots.planes(result, n_rows=12)
     left, right = figure_of(drawn).axes
     assert [artist.axes for artist in drawn] == [left] * 3 + [right] * 3
-    reference, data = (sparker.components(result.model, result.transform(x)) for x in samples())
+    reference, data = (sparker.engine.components(result.model, result.transform(x)) for x in samples())
     x, y = (int(ax().split()[-1]) for ax in (left.get_xlabel, left.get_ylabel))
     assert x != y
     np.testing.assert_allclose(points_of(drawn[0]), reference[:, [x, y]], atol=1e-6)
@@ -503,7 +503,7 @@ def test_reference_rows_are_drawn_by_their_weight(result):
 
 def test_component_against(result):
     observable = np.linspace(-5, 5, N_DATA)
-    own = sparker.components(result.model, result.transform(samples()[1]))
+    own = sparker.engine.components(result.model, result.transform(samples()[1]))
     for kernel in range(3):
         (points,) = plots.component_against(result, observable.tolist(), kernel, name="mass")
         np.testing.assert_allclose(

@@ -37,7 +37,7 @@ LARGE_POOL = background(RNG, 2000)
 )
 def test_power_grows_with_the_fraction_and_alpha_is_kept(reference, anomaly):
     study = sparker.power_study(
-        reference, anomaly, [0.0, 0.05, 0.3], n_calibration=59, n_tests=24, **SMALL
+        reference, anomaly, [0.0, 0.05, 0.3], n_toys=59, n_tests=24, **SMALL
     )
     none, some, many = study.points
     assert none.power * 24 <= binom.isf(1e-4, 24, 0.05)
@@ -52,7 +52,7 @@ def test_power_grows_with_the_fraction_and_alpha_is_kept(reference, anomaly):
 
 def test_counts_matter_where_they_fluctuate():
     # Anomalies that look like background: only their number can give them away.
-    settings = SMALL | {"n_calibration": 59, "n_tests": 30}
+    settings = SMALL | {"n_toys": 59, "n_tests": 30}
     counted = sparker.power_study(background, background, [0.8], poisson=True, **settings)
     shape_only = sparker.power_study(background, background, [0.8], **settings)
     assert counted.points[0].power >= 0.7
@@ -72,7 +72,7 @@ def test_any_statistic_can_be_studied():
         POOL,
         ANOMALIES + 1,
         [0.0, 0.5],
-        n_calibration=59,
+        n_toys=59,
         n_tests=20,
         **CHEAP,
     )
@@ -91,7 +91,7 @@ def test_a_sample_is_tested_as_a_users_would_be(monkeypatch):
     monkeypatch.setattr("sparker.power.test", record)
     options = {"combine": sparker.cauchy, "preprocess": sparker.whiten}
     study = sparker.power_study(
-        POOL, ANOMALIES, [0.0, 0.2], n_calibration=39, n_tests=3, alpha=0.2, **CHEAP, **options
+        POOL, ANOMALIES, [0.0, 0.2], n_toys=39, n_tests=3, alpha=0.2, **CHEAP, **options
     )
     assert len(calls) == 6
     found = np.concatenate([point.p_values for point in study.points])
@@ -99,7 +99,7 @@ def test_a_sample_is_tested_as_a_users_would_be(monkeypatch):
     assert {(len(reference), len(data)) for (reference, data), *_ in calls} == {(300, 60)}
     for _, settings, _ in calls:
         assert options.items() <= settings.items()
-        assert (settings["n_calibration"], settings["expected"]) == (39, None)
+        assert (settings["n_toys"], settings["expected"]) == (39, None)
     assert len({settings["seed"] for _, settings, _ in calls}) == 6  # toys are not shared
     assert study.settings["combine"] == "cauchy"
     for (reference, data), _, _ in calls:  # no row of the pool is in both
@@ -108,7 +108,7 @@ def test_a_sample_is_tested_as_a_users_would_be(monkeypatch):
 
 def test_other_settings_of_the_test_pass_through():
     stopped = sparker.power_study(
-        POOL, ANOMALIES, [0.0], n_calibration=99, n_tests=10, **CHEAP,
+        POOL, ANOMALIES, [0.0], n_toys=99, n_tests=10, **CHEAP,
         stop=sparker.Sequential(exceedances=5, table=20),
     )  # fmt: skip
     assert stopped.settings["stop"]["exceedances"] == 5
@@ -116,7 +116,7 @@ def test_other_settings_of_the_test_pass_through():
     assert len(high)
     np.testing.assert_allclose(5 / high, np.round(5 / high))
     simulated = sparker.power_study(
-        background, ANOMALIES, [0.0], n_calibration=19, n_tests=2, **CHEAP,
+        background, ANOMALIES, [0.0], n_toys=19, n_tests=2, **CHEAP,
         null=sparker.Simulator(background),
     )  # fmt: skip
     assert simulated.settings["null"]["is"] == "Simulator"
@@ -124,7 +124,7 @@ def test_other_settings_of_the_test_pass_through():
 
 def test_it_is_repeatable_and_speaks_json():
     one, other = (
-        sparker.power_study(POOL, ANOMALIES, [0.05], n_calibration=19, n_tests=5, seed=s, **SMALL)
+        sparker.power_study(POOL, ANOMALIES, [0.05], n_toys=19, n_tests=5, seed=s, **SMALL)
         for s in (3, 3)
     )
     np.testing.assert_array_equal(one.points[0].p_values, other.points[0].p_values)
@@ -161,7 +161,7 @@ def test_what_cannot_be_studied_is_said(change, message):
         "reference": POOL,
         "anomaly": ANOMALIES,
         "fractions": [0.3],
-        "n_calibration": 19,
+        "n_toys": 19,
         "n_tests": 3,
         **SMALL,
     }

@@ -13,9 +13,9 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 import sparker
-from sparker.combine import cauchy, minimum, minimum_and_product, product
-from sparker.halves import hypergeometric, inflation, n_above
-from sparker.pvalues import (
+from sparker.calibration.combine import cauchy, minimum, minimum_and_product, product
+from sparker.calibration.halves import hypergeometric, inflation, n_above
+from sparker.calibration.pvalues import (
     clopper_pearson,
     graded_p_values,
     graded_score,
@@ -27,8 +27,8 @@ from sparker.pvalues import (
     tied,
     tied_scores,
 )
-from sparker.sequential import _inverse_binomial
-from sparker.tail import REACH, fit_tail
+from sparker.calibration.sequential import _inverse_binomial
+from sparker.calibration.tail import REACH, fit_tail
 
 RULES = [minimum_and_product, minimum, product, cauchy]
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -187,9 +187,9 @@ def test_a_smaller_p_value_never_lowers_a_score(rule, p, data):
 
 
 def test_one_width_without_any_evidence_does_not_outweigh_the_others_in_cauchys_rule():
-    lonely, ordinary = cauchy(np.array([[1e-4, 1.0], [0.4, 0.4]]))
-    assert np.isfinite(lonely)
-    assert lonely > ordinary
+    isolated, ordinary = cauchy(np.array([[1e-4, 1.0], [0.4, 0.4]]))
+    assert np.isfinite(isolated)
+    assert isolated > ordinary
 
 
 @properties

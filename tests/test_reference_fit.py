@@ -8,10 +8,10 @@ import pytest
 import reference
 
 import sparker
-from sparker.train import init
+from sparker.engine.train import init
 
 SEED, N_KERNELS, N_ROWS, N_TOYS = 5, 3, 150, 4
-SCHEDULE = sparker.schedule(6.0, 0.4, steps=60, n_widths=4)
+SCHEDULE = sparker.engine.schedule(6.0, 0.4, steps=60, n_widths=4)
 # Away from the defaults; these numbers change the fit and not the compiled program.
 RATES = {"clip": 3.0, "l2": 0.1, "location_rate": 0.02, "amplitude_rate": 0.04}
 CLIP = 0.08  # small enough to be felt in every fit
@@ -50,7 +50,7 @@ def pool_of_toys(d):
     own = rng.uniform(0.2, 3, N_ROWS)
     expected = [30.0, 55.0, 20.0, 12.5]
     toys = [weighed(x, *one) for one in zip(is_data, [own] * N_TOYS, expected, strict=True)]
-    return sparker.pool(x, is_data, weights=own, expected=expected), toys
+    return sparker.engine.pool(x, is_data, weights=own, expected=expected), toys
 
 
 def padded_toys(d):
@@ -61,10 +61,10 @@ def padded_toys(d):
         data, ref = cloud(rng, n_data, d, n_signal=5), cloud(rng, n_reference, d)
         own = rng.uniform(0.2, 3, n_reference)
         expected = n_data + 5.0
-        samples.append(sparker.two_sample(ref, data, reference_weights=own, expected=expected))
+        samples.append(sparker.engine.two_sample(ref, data, reference_weights=own, expected=expected))
         rows, is_data = np.concatenate([ref, data]), np.arange(n_reference + n_data) >= n_reference
         toys.append(weighed(rows, is_data, np.append(own, np.ones(n_data)), expected))
-    return sparker.stack(samples), toys
+    return sparker.engine.stack(samples), toys
 
 
 FORMS = {"pool": pool_of_toys, "padded": padded_toys}
@@ -78,7 +78,7 @@ def start_rows(toy, w_data, n_rows=N_ROWS):
     key = jax.random.fold_in(jax.random.key(SEED), toy)
     rows = np.arange(n_rows, dtype=np.float32)[:, None]
     w_data = np.pad(w_data, (0, n_rows - len(w_data)))
-    state = init(key, sparker.TwoSample(rows, np.zeros(n_rows), w_data), N_KERNELS)
+    state = init(key, sparker.engine.TwoSample(rows, np.zeros(n_rows), w_data), N_KERNELS)
     return np.asarray(state.mu[:, 0]).astype(int)
 
 
@@ -98,7 +98,7 @@ def test_fits_equal_the_reference(d, competition, loss, form):
     samples, toys = FORMS[form](d)
     for rates in (RATES, RATES | {"clip": CLIP, "l2": 0.0}):
         settings = config(loss, competition, **rates)
-        fits = sparker.fit_many(SEED, samples, SCHEDULE, settings, chunk=N_TOYS)
+        fits = sparker.engine.fit_many(SEED, samples, SCHEDULE, settings, chunk=N_TOYS)
         assert fits.finite.all()
         assert (np.abs(fits.models.a) == rates["clip"]).any() == (rates["clip"] == CLIP)
         for toy, (x, w_reference, w_data) in enumerate(toys):
@@ -123,8 +123,8 @@ def test_fits_equal_the_reference(d, competition, loss, form):
 @pytest.mark.parametrize(("d", "form"), [(1, "pool"), (6, "padded")])
 def test_single_precision_agrees_with_double(d, form):
     samples, toys = FORMS[form](d)
-    single = sparker.fit_many(SEED, samples, SCHEDULE, config(dtype=np.float32), chunk=N_TOYS)
-    double = sparker.fit_many(SEED, samples, SCHEDULE, config(), chunk=N_TOYS)
+    single = sparker.engine.fit_many(SEED, samples, SCHEDULE, config(dtype=np.float32), chunk=N_TOYS)
+    double = sparker.engine.fit_many(SEED, samples, SCHEDULE, config(), chunk=N_TOYS)
     assert single.models.a.dtype == np.float32
     np.testing.assert_allclose(single.t, double.t, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(single.models.a, double.models.a, atol=1e-3)
@@ -154,8 +154,8 @@ def test_kernels_share_the_data_points_there_are():
 
 def alone(sample, widths=SCHEDULE, **settings):
     """One toy, in the program that the batches of padded toys have compiled."""
-    batch = sparker.stack([sparker.pad(sample, N_ROWS)])
-    fits = sparker.fit_many(SEED, batch, widths, config(**settings), chunk=N_TOYS)
+    batch = sparker.engine.stack([sparker.engine.pad(sample, N_ROWS)])
+    fits = sparker.engine.fit_many(SEED, batch, widths, config(**settings), chunk=N_TOYS)
     return fits.toy(0)
 
 
@@ -176,9 +176,9 @@ def test_weight_of_two_is_a_row_given_twice():
     is_data = np.arange(len(data) + len(ref)) < len(data)
     weights = np.where(np.arange(len(is_data)) == len(data), 2.0, 1.0)
     points = np.concatenate([data, ref])
-    weighted = sparker.pool(points, is_data, weights=weights)
-    repeated = sparker.pool(np.concatenate([points, ref[:1]]), np.append(is_data, False))
-    plain = sparker.pool(points, is_data)
+    weighted = sparker.engine.pool(points, is_data, weights=weights)
+    repeated = sparker.engine.pool(np.concatenate([points, ref[:1]]), np.append(is_data, False))
+    plain = sparker.engine.pool(points, is_data)
     assert_same_fit(alone(weighted), alone(repeated), rtol=1e-8)
     assert np.all(np.abs(alone(weighted).t - alone(plain).t) > 1e-4)
 
@@ -186,7 +186,7 @@ def test_weight_of_two_is_a_row_given_twice():
 def test_expected_counts_the_reference():
     data, ref = data_and_reference()
     default, same, more = (
-        sparker.two_sample(ref, data, expected=expected) for expected in (None, 30, 40)
+        sparker.engine.two_sample(ref, data, expected=expected) for expected in (None, 30, 40)
     )
     np.testing.assert_array_equal(alone(default).t, alone(same).t)
     # Ten events short of the expectation over the whole space: the amplitudes turn negative.
@@ -197,7 +197,7 @@ def test_only_ratios_of_the_weights_matter():
     data, ref = data_and_reference()
     own = np.random.default_rng(2).uniform(0.1, 1, len(ref))
     small, large = (
-        sparker.two_sample(ref, data, reference_weights=factor * own) for factor in (1e-3, 1e3)
+        sparker.engine.two_sample(ref, data, reference_weights=factor * own) for factor in (1e-3, 1e3)
     )
     assert_same_fit(alone(small), alone(large), rtol=1e-8)
 
@@ -205,10 +205,10 @@ def test_only_ratios_of_the_weights_matter():
 @pytest.mark.parametrize("factor", [1e-4, 1e5])
 def test_scale_of_features_and_widths_drops_out(factor):
     data, ref = data_and_reference()
-    widths = sparker.Schedule(SCHEDULE.sigma * factor, SCHEDULE.read_off)
-    base = alone(sparker.two_sample(ref, data))
-    scaled = alone(sparker.two_sample(ref * factor, data * factor), widths)
-    back = sparker.Ensemble(scaled.models.mu / factor, scaled.models.a, scaled.models.sigma)
+    widths = sparker.engine.Schedule(SCHEDULE.sigma * factor, SCHEDULE.read_off)
+    base = alone(sparker.engine.two_sample(ref, data))
+    scaled = alone(sparker.engine.two_sample(ref * factor, data * factor), widths)
+    back = sparker.engine.Ensemble(scaled.models.mu / factor, scaled.models.a, scaled.models.sigma)
     assert_same_fit(scaled._replace(models=back), base, rtol=1e-8)
 
 
@@ -219,10 +219,10 @@ def test_offset_of_the_features_drops_out_before_single_precision(d, form):
     offset = 1e6
     moved = samples._replace(points=samples.points + offset)
     base, far = (
-        sparker.fit_many(SEED, batch, SCHEDULE, config(dtype=np.float32), chunk=N_TOYS)
+        sparker.engine.fit_many(SEED, batch, SCHEDULE, config(dtype=np.float32), chunk=N_TOYS)
         for batch in (samples, moved)
     )
-    back = sparker.Ensemble(far.models.mu - offset, far.models.a, far.models.sigma)
+    back = sparker.engine.Ensemble(far.models.mu - offset, far.models.a, far.models.sigma)
     assert_same_fit(far._replace(models=back), base, rtol=1e-3)
 
 
@@ -230,7 +230,7 @@ def test_evaluation_of_a_model_far_from_the_origin():
     data, _ = data_and_reference()
     a, sigma = np.array([2.0, -1.0]), np.asarray(1.5)
     base, far = (
-        sparker.log_ratio(sparker.Ensemble(data[:2] + offset, a, sigma), data + offset)
+        sparker.engine.log_ratio(sparker.engine.Ensemble(data[:2] + offset, a, sigma), data + offset)
         for offset in (0, 1e6)
     )
     np.testing.assert_allclose(far, base, rtol=1e-5, atol=1e-6)

@@ -19,8 +19,8 @@ from scipy.special import expit
 
 import sparker
 from sparker import report
-from sparker.ensemble import Ensemble
-from sparker.tail import fit_tail
+from sparker.calibration.tail import fit_tail
+from sparker.engine.ensemble import Ensemble
 
 N_REFERENCE, N_DATA, N_PLANTED = 200, 60, 15
 ONE = {"n_features": 1, "config": sparker.FitConfig(n_kernels=1)}
@@ -48,7 +48,7 @@ def run(n_features=2, **options):
     return sparker.test(
         reference,
         data,
-        n_calibration=20,
+        n_toys=20,
         widths=sparker.WidthConfig(steps=40, n_widths=3),
         **options,
     )
@@ -388,7 +388,7 @@ def test_of_many_observables_cards_show_the_telling(planted):
     }
     names = [name for name, *_ in cards_of(planted, **noise, **telling)[0].observables]
     assert set(names[:2]) == set(telling)
-    assert report.cards.FEWEST_OBSERVABLES <= len(names) < report.cards.FEATURES
+    assert report.cards.MIN_OBSERVABLES <= len(names) < report.cards.FEATURES
 
 
 @pytest.fixture(scope="module")
@@ -608,7 +608,7 @@ def test_one_feature_is_drawn_with_its_score():
 def test_columns_that_were_left_out_or_named_alike_do_not_confuse_the_axes():
     reference, data = samples(2)
     wide = [np.column_stack([np.ones(len(rows)), 1e7 * rows]) for rows in (reference, data)]
-    found = sparker.test(*wide, n_calibration=20, widths=sparker.WidthConfig(steps=40, n_widths=3))
+    found = sparker.test(*wide, n_toys=20, widths=sparker.WidthConfig(steps=40, n_widths=3))
     assert found.transform.dropped.tolist() == [0]
     drawn = report.axes.plane(dataclasses.replace(found, columns=("dull", "same", "same")))
     np.testing.assert_allclose(drawn.data, data, atol=1e-5)
@@ -990,15 +990,15 @@ class TestInABrowser:
         # The row with the most space around it, so that no other is pointed at.
         apart = np.linalg.norm(places[:, None] - places, axis=2)
         np.fill_diagonal(apart, np.inf)
-        lonely = int(np.argmax(apart[1:].min(1))) + 1
+        isolated = int(np.argmax(apart[1:].min(1))) + 1
         mouse(opened, "mouseMoved", [10, 10])
-        mouse(opened, "mouseMoved", places[lonely].tolist())
-        wait(lambda: text_of(opened, "#pointed").startswith(f"row{rows[lonely][0]}name"))
+        mouse(opened, "mouseMoved", places[isolated].tolist())
+        wait(lambda: text_of(opened, "#pointed").startswith(f"row{rows[isolated][0]}name"))
         shown = text_of(opened, "#pointed")
-        name, image, text = rows[lonely][1], rows[lonely][2], rows[lonely][6]
+        name, image, text = rows[isolated][1], rows[isolated][2], rows[isolated][6]
         assert name in shown
         assert text in shown
-        assert f"mass {ALERT}{rows[lonely][7]}" in shown
+        assert f"mass {ALERT}{rows[isolated][7]}" in shown
         assert opened.execute_script("return document.querySelector('#pointed img').src") == image
 
     def test_a_box_in_one_plot_filters_the_table(self, opened, hostile):
@@ -1023,11 +1023,11 @@ class TestInABrowser:
         places = np.array(on_screen(opened, "plane", "x", "y"))
         apart = np.linalg.norm(places[:, None] - places, axis=2)
         np.fill_diagonal(apart, np.inf)
-        lonely = int(np.argmax(apart.min(1)))
-        at = places[lonely].tolist()
+        isolated = int(np.argmax(apart.min(1)))
+        at = places[isolated].tolist()
         mouse(opened, "mousePressed", at, clickCount=1, button="left", buttons=1)
         mouse(opened, "mouseReleased", at, clickCount=1, button="left")
-        wait(lambda: first_column(opened) == [rows[lonely]])
+        wait(lambda: first_column(opened) == [rows[isolated]])
 
     def test_headings_sort_and_the_filter_filters(self, opened, hostile):
         table = Page(hostile).json["rows"]

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 import sparker
-from sparker import arrays
-from sparker.record import plain
+from sparker.calibration.settings import plain
+from sparker.system import archive
 
 N_REFERENCE, N_DATA = 200, 50
 QUICK = {
-    "n_calibration": 11,
+    "n_toys": 11,
     "chunk": 4,
     "config": sparker.FitConfig(n_kernels=3),
     "widths": sparker.WidthConfig(steps=20, n_widths=3),
@@ -59,11 +59,11 @@ KINDS = {
     "simulator": {"null": sparker.Simulator(draw_rows)},
     "pool": {"null": sparker.Simulator(np.random.default_rng(9).normal(size=(300, 2)))},
     "function": {"statistic": mean_shift},
-    "stopped": {"stop": sparker.Sequential(exceedances=3, table=10), "n_calibration": 39},
+    "stopped": {"stop": sparker.Sequential(exceedances=3, table=10), "n_toys": 39},
     "expected": {"expected": 48.0, "reference_weights": np.tile([1.0, 2.0], 100)},
     "options": {
         "config": sparker.FitConfig(
-            n_kernels=3, competition=sparker.independent, loss=sparker.binary_cross_entropy
+            n_kernels=3, competition=sparker.engine.independent, loss=sparker.engine.binary_cross_entropy
         ),
         "preprocess": sparker.whiten,
         "combine": sparker.cauchy,
@@ -127,7 +127,7 @@ def test_names_of_columns_are_kept(tmp_path):
 
 
 def changed(value):
-    if isinstance(value, sparker.Ensemble | sparker.preprocess.Transform):
+    if isinstance(value, sparker.engine.Ensemble | sparker.engine.preprocess.Transform):
         return value._replace(**{value._fields[0]: changed(np.asarray(value[0]))})
     if isinstance(value, np.ndarray):
         other = value.copy()
@@ -158,7 +158,7 @@ def test_a_result_is_no_other_thing_and_has_no_hash():
 
 @pytest.mark.parametrize("numbers", [np.int64, np.uint32, float])
 def test_whole_numbers_of_any_kind_are_numbers(numbers, tmp_path):
-    settings = QUICK | {"seed": numbers(3), "n_calibration": numbers(11), "expected": numbers(50)}
+    settings = QUICK | {"seed": numbers(3), "n_toys": numbers(11), "expected": numbers(50)}
     result = sparker.test(*make_samples(), **settings, store=tmp_path / "store")
     assert sparker.TestResult.load(saved(result, tmp_path)) == result
     assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
@@ -364,7 +364,7 @@ def test_a_result_that_cannot_be_written_leaves_the_one_before_and_nothing_else(
 
 def test_nothing_but_arrays_is_ever_written(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
-        arrays.write(tmp_path / "x.npz", {"kind": "x"}, {"a": np.array([Bomb()], object)})
+        archive.write(tmp_path / "x.npz", {"kind": "x"}, {"a": np.array([Bomb()], object)})
     assert os.listdir(tmp_path) == []
 
 
@@ -432,9 +432,9 @@ def test_scores_are_the_log_ratio_of_the_rows_as_given(kind):
         np.testing.assert_allclose(result.log_ratio(rows), scores)
     assert np.ptp(result.scores) > 0
     fitted = result.transform(make_samples()[1])
-    competition = sparker.independent if kind == "options" else sparker.softmax
+    competition = sparker.engine.independent if kind == "options" else sparker.engine.softmax
     np.testing.assert_allclose(
-        sparker.log_ratio(result.model, fitted, competition), result.scores, rtol=1e-6
+        sparker.engine.log_ratio(result.model, fitted, competition), result.scores, rtol=1e-6
     )
 
 
@@ -452,7 +452,7 @@ def test_new_rows_need_the_columns_of_the_test():
 
 
 def test_kernels_that_compete_in_a_way_of_their_own_cannot_score_new_rows():
-    own = sparker.Competition(sparker.softmax.share, sparker.softmax.response)
+    own = sparker.engine.Competition(sparker.engine.softmax.activation, sparker.engine.softmax.response)
     kernels = plain(sparker.FitConfig(n_kernels=3, competition=own))
     settings = result_of().settings | {"statistic": {"kernels": kernels}}
     result = dataclasses.replace(result_of(), settings=settings)
@@ -511,7 +511,7 @@ def test_a_tail_is_fitted_to_the_toys_of_the_result():
     more = dataclasses.replace(result_of(), null_evidence=toys, evidence=t)
     found = more.tail_fit()
     rule = more.settings["combine"]
-    assert found == sparker.tail.fit_tail(t.ravel(), toys[..., 0], rule)
+    assert found == sparker.calibration.tail.fit_tail(t.ravel(), toys[..., 0], rule)
     other = dataclasses.replace(more, settings=more.settings | {"combine": "mine"})
     with pytest.raises(ValueError, match="not mine"):
         other.tail_fit()
@@ -642,8 +642,8 @@ def test_rows_off_a_thin_direction_are_found():
     for x in (reference, data):
         x[:, 1] = x[:, 0] + 0.03 * x[:, 1]
     data[:12, 1] = data[:12, 0] + 0.2  # in the middle of the sample, beside the line
-    plain = sparker.test(reference, data, n_calibration=39, preprocess=sparker.standardise)
-    found = sparker.test(reference, data, n_calibration=39)
+    plain = sparker.test(reference, data, n_toys=39, preprocess=sparker.standardise)
+    found = sparker.test(reference, data, n_toys=39)
     assert found.p_value == 1 / 40
     assert np.mean(np.argsort(-found.scores)[:12] < 12) > np.mean(
         np.argsort(-plain.scores)[:12] < 12
@@ -657,9 +657,9 @@ def test_the_plane_of_a_weighted_reference_is_that_of_its_rows_repeated(dtype):
     points = rng.normal(size=(300, 4)) * [1, 2, 1, 1.5]
     points[times == 0, 0] *= 9  # rows without weight have no say
     points = points.astype(dtype)
-    found = sparker.preprocess.principal_directions(points, 2, 0.1 * times)
-    repeated = sparker.preprocess.principal_directions(np.repeat(points, times, 0), 2)
-    alike = sparker.preprocess.principal_directions(points, 2)
+    found = sparker.engine.preprocess.principal_directions(points, 2, 0.1 * times)
+    repeated = sparker.engine.preprocess.principal_directions(np.repeat(points, times, 0), 2)
+    alike = sparker.engine.preprocess.principal_directions(points, 2)
     np.testing.assert_allclose(found, repeated, atol=1e-5 if dtype == np.float32 else 1e-12)
     assert np.abs(found - alike).max() > 0.5
 

@@ -82,11 +82,11 @@ HARD = [
 def schedules(points):
     """The paper's widths, and an annealing down to a thousandth of the smallest distance."""
     is_one_point = np.all(points == points[0])
-    first, last = (1.0, 0.1) if is_one_point else sparker.width_range(points)
+    first, last = (1.0, 0.1) if is_one_point else sparker.engine.width_range(points)
     smallest = 1.0 if is_one_point else smallest_distance(points)
-    yield sparker.schedule(first, last, steps=STEPS, n_widths=5)
-    yield sparker.schedule(
-        first, 1e-3 * smallest, steps=STEPS, n_widths=5, annealing=sparker.geometric
+    yield sparker.engine.schedule(first, last, steps=STEPS, n_widths=5)
+    yield sparker.engine.schedule(
+        first, 1e-3 * smallest, steps=STEPS, n_widths=5, annealing=sparker.engine.geometric
     )
 
 
@@ -102,8 +102,8 @@ def config(loss="neyman_pearson", competition="softmax", clip=5.0, amplitude_rat
 
 
 def fits_of(samples, widths, settings):
-    batch = sparker.stack([sparker.pad(sample, N_ROWS) for sample in samples])
-    return sparker.fit_many(0, batch, widths, settings, chunk=CHUNK)
+    batch = sparker.engine.stack([sparker.engine.pad(sample, N_ROWS) for sample in samples])
+    return sparker.engine.fit_many(0, batch, widths, settings, chunk=CHUNK)
 
 
 def assert_finite(fits, where=""):
@@ -124,7 +124,7 @@ def assert_finite(fits, where=""):
     ],
 )
 def test_hard_samples_give_finite_fits(d, competition, loss, hard):
-    sample = sparker.two_sample(*hard(d))
+    sample = sparker.engine.two_sample(*hard(d))
     for widths in schedules(sample.points):
         for clip in CLIPS:
             fits = fits_of([sample], widths, config(loss, competition, clip))
@@ -135,13 +135,13 @@ def test_hard_samples_give_finite_fits(d, competition, loss, hard):
 @pytest.mark.parametrize("clip", [500.0, 10_000.0])
 def test_plain_exponentials_would_have_overflowed(clip):
     """Data in excess everywhere, and a first step far past what they ask for."""
-    sample = sparker.two_sample(*isolated_data(1), expected=1)
+    sample = sparker.engine.two_sample(*isolated_data(1), expected=1)
     widths = next(schedules(sample.points))
     early = widths._replace(read_off=np.array([0, 1, 2, 3, STEPS - 1]))
     fits = fits_of([sample], early, config(clip=clip, amplitude_rate=clip / 2))
     assert_finite(fits)
     first = fits.toy(0).at(0)
-    f = sparker.log_ratio(first, sample.points[sample.reference_weight > 0])
+    f = sparker.engine.log_ratio(first, sample.points[sample.reference_weight > 0])
     assert f.max() > np.log(np.finfo(np.float32).max)
 
 
@@ -149,25 +149,25 @@ def test_plain_exponentials_would_have_overflowed(clip):
 def test_kernels_on_isolated_points_reach_the_clip(clip):
     """Each sits on a point that nothing else sees, and adds twice its amplitude to t."""
     data = 10.0 * np.arange(1, 13)[:, None]
-    widths = sparker.schedule(0.5, 0.05, steps=STEPS, n_widths=5)
-    fits = fits_of([sparker.two_sample(normal(1), data)], widths, config(clip=clip))
+    widths = sparker.engine.schedule(0.5, 0.05, steps=STEPS, n_widths=5)
+    fits = fits_of([sparker.engine.two_sample(normal(1), data)], widths, config(clip=clip))
     np.testing.assert_array_equal(fits.models.a[0, -1], np.float32(clip))
     np.testing.assert_allclose(fits.t[0, -1], 2 * clip * N_KERNELS, rtol=1e-5)
 
 
 def test_a_toy_that_is_not_finite_is_flagged_and_harms_no_other():
     samples = [
-        sparker.two_sample(normal(1, seed=seed), normal(1, 30, seed=100 + seed))
+        sparker.engine.two_sample(normal(1, seed=seed), normal(1, 30, seed=100 + seed))
         for seed in range(3)
     ]
-    batch = sparker.stack([sparker.pad(sample, N_ROWS) for sample in samples])
+    batch = sparker.engine.stack([sparker.engine.pad(sample, N_ROWS) for sample in samples])
     widths, _ = schedules(batch.points[0])
-    clean = sparker.fit_many(0, batch, widths, config(), chunk=CHUNK)
+    clean = sparker.engine.fit_many(0, batch, widths, config(), chunk=CHUNK)
     assert clean.finite.tolist() == [True, True, True]
     for row in (0, 165):  # a reference row, a data row
         points = batch.points.copy()
         points[1, row] = np.nan
-        fits = sparker.fit_many(0, batch._replace(points=points), widths, config(), chunk=CHUNK)
+        fits = sparker.engine.fit_many(0, batch._replace(points=points), widths, config(), chunk=CHUNK)
         assert fits.finite.tolist() == [True, False, True]
         assert not np.all(np.isfinite(fits.t[1]))
         for one, other in zip((*fits.models, fits.t), (*clean.models, clean.t), strict=True):

@@ -13,31 +13,31 @@ DATA = np.array([[0.5, 0.5], [1.5, 2.5]])
 
 
 def test_the_reference_adds_up_to_the_data_unless_told_what_to_expect():
-    shape_only = sparker.two_sample(REFERENCE, DATA)
+    shape_only = sparker.engine.two_sample(REFERENCE, DATA)
     assert shape_only.reference_weight.sum() == pytest.approx(2)
-    extended = sparker.two_sample(REFERENCE, DATA, expected=3.5)
+    extended = sparker.engine.two_sample(REFERENCE, DATA, expected=3.5)
     assert extended.reference_weight.sum() == pytest.approx(3.5)
     np.testing.assert_array_equal(shape_only.data_weight, [0, 0, 0, 0, 1, 1])
 
 
 def test_event_weights_keep_their_ratios():
-    sample = sparker.two_sample(REFERENCE, DATA, reference_weights=[1, 0, 3, 4])
+    sample = sparker.engine.two_sample(REFERENCE, DATA, reference_weights=[1, 0, 3, 4])
     np.testing.assert_allclose(sample.reference_weight, [0.25, 0, 0.75, 1, 0, 0])
 
 
 def test_a_pool_weighs_each_toy_by_itself():
     is_data = np.array([[1, 1, 0, 0], [0, 0, 0, 1]], bool)
-    samples = sparker.pool(REFERENCE, is_data, weights=[1, 2, 3, 4])
+    samples = sparker.engine.pool(REFERENCE, is_data, weights=[1, 2, 3, 4])
     np.testing.assert_allclose(samples.reference_weight.sum(1), [2, 1])
     np.testing.assert_allclose(samples.reference_weight[1], [1 / 6, 2 / 6, 3 / 6, 0])
-    each = sparker.pool(REFERENCE, is_data, expected=[5, 6])
+    each = sparker.engine.pool(REFERENCE, is_data, expected=[5, 6])
     np.testing.assert_allclose(each.reference_weight.sum(1), [5, 6])
 
 
 def test_stacking_pads_with_weightless_rows():
-    long = sparker.two_sample(REFERENCE, DATA)
-    short = sparker.two_sample(REFERENCE[:2], DATA[:1])
-    batch = sparker.stack([short, long])
+    long = sparker.engine.two_sample(REFERENCE, DATA)
+    short = sparker.engine.two_sample(REFERENCE[:2], DATA[:1])
+    batch = sparker.engine.stack([short, long])
     assert batch.points.shape == (2, 6, 2)
     assert batch.reference_weight[0, 3:].sum() == batch.data_weight[0, 3:].sum() == 0
     assert batch.toys([1]).points.shape == (1, 6, 2)
@@ -71,14 +71,14 @@ def test_stacking_pads_with_weightless_rows():
     ],
 )
 def test_anything_that_is_an_array_goes(given):
-    sample = sparker.two_sample(REFERENCE, given)
+    sample = sparker.engine.two_sample(REFERENCE, given)
     np.testing.assert_array_equal(sample.points[4:], DATA)
 
 
 def test_single_precision_stays_single():
-    single = sparker.two_sample(REFERENCE.astype(np.float32), DATA.astype(np.float32))
+    single = sparker.engine.two_sample(REFERENCE.astype(np.float32), DATA.astype(np.float32))
     assert {array.dtype for array in single} == {np.dtype(np.float32)}
-    assert sparker.two_sample(REFERENCE.astype(int), DATA).points.dtype == np.float64
+    assert sparker.engine.two_sample(REFERENCE.astype(int), DATA).points.dtype == np.float64
 
 
 WITH_NAN = np.array([[0.0, 1.0], [2.0, np.nan], [np.inf, 3.0]])
@@ -121,7 +121,7 @@ WITH_NAN = np.array([[0.0, 1.0], [2.0, np.nan], [np.inf, 3.0]])
 )
 def test_bad_input_is_named(reference, data, settings, message):
     with pytest.raises(ValueError, match=message):
-        sparker.two_sample(reference, data, **settings)
+        sparker.engine.two_sample(reference, data, **settings)
 
 
 @pytest.mark.parametrize(
@@ -137,20 +137,20 @@ def test_bad_input_is_named(reference, data, settings, message):
 )
 def test_bad_pools_are_named(is_data, settings, message):
     with pytest.raises(ValueError, match=message):
-        sparker.pool(REFERENCE, np.array(is_data), **settings)
+        sparker.engine.pool(REFERENCE, np.array(is_data), **settings)
 
 
 def test_bad_stacks_are_named():
-    sample = sparker.two_sample(REFERENCE, DATA)
+    sample = sparker.engine.two_sample(REFERENCE, DATA)
     with pytest.raises(ValueError, match="stack needs at least one"):
-        sparker.stack([])
+        sparker.engine.stack([])
     with pytest.raises(ValueError, match=r"samples have \[1, 2\] features"):
-        sparker.stack([sample, sparker.two_sample([[0.0]], [[1.0]])])
+        sparker.engine.stack([sample, sparker.engine.two_sample([[0.0]], [[1.0]])])
     with pytest.raises(ValueError, match="n_rows must be at least 6, got 5"):
-        sparker.pad(sample, 5)
+        sparker.engine.pad(sample, 5)
 
 
 def test_a_model_refuses_other_columns():
-    model = sparker.Ensemble(np.zeros((3, 2)), np.ones(3), np.float64(1))
+    model = sparker.engine.Ensemble(np.zeros((3, 2)), np.ones(3), np.float64(1))
     with pytest.raises(ValueError, match="points have 3 features, the model has 2"):
-        sparker.log_ratio(model, np.zeros((4, 3)))
+        sparker.engine.log_ratio(model, np.zeros((4, 3)))

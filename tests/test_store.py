@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 
 import sparker
-from sparker import arrays, batch
-from sparker import store as stores
+from sparker.calibration import store as stores
+from sparker.engine import batch
+from sparker.system import archive
 
 N_REFERENCE, N_DATA = 200, 50
 N_TOYS, CHUNK = 11, 4
 QUICK = {
-    "n_calibration": N_TOYS,
+    "n_toys": N_TOYS,
     "chunk": CHUNK,
     "config": sparker.FitConfig(n_kernels=3),
     "widths": sparker.WidthConfig(steps=20, n_widths=3),
@@ -73,7 +74,7 @@ def assert_same(one, other):
 @pytest.fixture(autouse=True)
 def one_core(monkeypatch):
     """A chunk after the other, on any machine."""
-    monkeypatch.setattr("sparker.memory.n_cores", lambda: 1)
+    monkeypatch.setattr("sparker.system.machine.n_cores", lambda: 1)
 
 
 @pytest.fixture
@@ -136,19 +137,19 @@ def test_another_verdict_on_the_same_toys_needs_no_new_ones(store, fits):
 
 def test_more_toys_continue_where_fewer_ended(store, fits):
     before = {name: (store / name).read_bytes() for name in THREE_CHUNKS}
-    longer = run(store=store, n_calibration=30)
+    longer = run(store=store, n_toys=30)
     assert fits == [list(range(n, min(n + CHUNK, 31))) for n in range(12, 31, CHUNK)]
     assert {name: (store / name).read_bytes() for name in THREE_CHUNKS} == before
     fits.clear()
     assert_same(run(store=store), whole())  # and fewer of them are still there
     assert fits == []
-    assert_same(longer, run(n_calibration=30))
+    assert_same(longer, run(n_toys=30))
 
 
 def test_toys_keep_the_chunk_they_were_begun_with(store, fits):
-    longer = run(store=store, n_calibration=19, chunk=8)
+    longer = run(store=store, n_toys=19, chunk=8)
     assert fits == [[12, 13, 14, 15], [16, 17, 18, 19]]
-    assert_same(longer, run(n_calibration=19))
+    assert_same(longer, run(n_toys=19))
 
 
 def test_chunk_sizes_agree_up_to_rounding():
@@ -343,7 +344,7 @@ def test_a_store_that_was_made_read_only_is_refused_before_anything_is_made(
 
     monkeypatch.setattr(Path, "touch", denied)
     with pytest.raises(ValueError, match="cannot be written: Permission denied"):
-        run(store=store, n_calibration=30)
+        run(store=store, n_toys=30)
     assert fits == []
 
 
@@ -440,7 +441,7 @@ def changed_by_little(array):
         ({"preprocess": sparker.whiten}, r"preprocess \(decorrelate there, whiten here\)"),
         ({"config": sparker.FitConfig(n_kernels=2)}, r"kernels.n_kernels \(3 there, 2 here\)"),
         (
-            {"config": sparker.FitConfig(n_kernels=3, loss=sparker.binary_cross_entropy)},
+            {"config": sparker.FitConfig(n_kernels=3, loss=sparker.engine.binary_cross_entropy)},
             r"kernels.loss \(neyman_pearson there, binary_cross_entropy here\)",
         ),
         (
@@ -494,7 +495,7 @@ def test_other_functions_of_the_same_name_are_told_apart(one, other, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "other", [{"first": 9.0}, {"annealing": sparker.geometric}], ids=["first", "annealing"]
+    "other", [{"first": 9.0}, {"annealing": sparker.engine.geometric}], ids=["first", "annealing"]
 )
 def test_other_ways_to_the_same_width_are_told_apart(other, tmp_path, fits):
     settings = {"steps": 20, "n_widths": 1, "first": 5.0, "last": 0.5}
@@ -525,7 +526,7 @@ def test_a_half_written_file_left_behind_is_not_read(store, fits):
 
 def without_numbers(content):
     file = Path("without.npz")
-    arrays.write(file, {"kind": stores.KIND}, {"t": np.zeros((4, 3))})
+    archive.write(file, {"kind": stores.KIND}, {"t": np.zeros((4, 3))})
     return file.read_bytes()
 
 
@@ -598,7 +599,7 @@ def lost_in(columns):
 @pytest.mark.parametrize("columns", [[True, True], [True, False]], ids=["all", "one"])
 def test_a_lost_toy_counts_as_more_extreme_than_the_data_and_is_kept(columns, tmp_path):
     reference, data = make_samples()
-    settings = {"n_calibration": 39, "statistic": lost_in(columns), "store": tmp_path}
+    settings = {"n_toys": 39, "statistic": lost_in(columns), "store": tmp_path}
     result = sparker.test(reference, data + 5, **(QUICK | settings))
     lost = np.isnan(result.null_t).any(axis=1)
     assert 3 < lost.sum() < 25

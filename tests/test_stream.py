@@ -11,14 +11,17 @@ from click.testing import CliRunner
 from scipy.stats import chisquare, hypergeom, kstest, nchypergeom_fisher
 
 import sparker
-from sparker import FitConfig, TwoSample, WidthConfig, batch, io, passes, streamed
-from sparker.cli import main
+from sparker import FitConfig, WidthConfig, tables
+from sparker.cli.main import main
+from sparker.engine import TwoSample, batch
+from sparker.engine.preprocess import decorrelate
+from sparker.engine.widths import schedule, stairs
 from sparker.nulls import samples
 from sparker.nulls.blocks import bits_of, relabelled_rows
-from sparker.preprocess import decorrelate
-from sparker.rows import Rows, Spool, needed
-from sparker.rows import streamed as streamed_if_large
-from sparker.widths import schedule, stairs
+from sparker.streaming import block_sums, fits
+from sparker.streaming.reference import Rows, needed
+from sparker.streaming.reference import streamed as streamed_if_large
+from sparker.streaming.spool import Spool
 
 LITTLE = 2**21
 """Bytes: several blocks of a thousand rows."""
@@ -73,8 +76,8 @@ def test_a_streamed_fit_is_that_in_memory(case):
     config = FitConfig(dtype=np.float64, n_candidates=64)
     plan = stairs(4.0, 0.4, steps=12, n_widths=3)
     numbers = range(3)
-    assert passes.Passes(toys, 4, 1.0, config, config.design).size * 2 < toys.pool.shape[0]
-    ((done, fits),) = streamed.fit_chunks(5, toys, numbers, plan, config, chunk=4)
+    assert block_sums.Passes(toys, 4, 1.0, config, config.design).size * 2 < toys.pool.shape[0]
+    ((done, fits),) = fits.fit_chunks(5, toys, numbers, plan, config, chunk=4)
     held = in_memory(toys, numbers)
     expected = batch.fit_many(5, held, plan, config, chunk=4)
     assert list(done) == [0, 1, 2]
@@ -92,7 +95,7 @@ def test_a_streamed_fit_follows_an_annealed_width_too():
     toys = toys_of(*two())
     config = FitConfig(dtype=np.float64)
     plan = schedule(4.0, 0.4, steps=20, n_widths=3)
-    ((_, fits),) = streamed.fit_chunks(5, toys, [1, 2], plan, config, chunk=2)
+    ((_, fits),) = fits.fit_chunks(5, toys, [1, 2], plan, config, chunk=2)
     expected = batch.fit_many(5, in_memory(toys, [1, 2]), plan, config, toys=[1, 2], chunk=2)
     np.testing.assert_allclose(fits.evidence, expected.evidence, rtol=1e-6)
 
@@ -100,9 +103,9 @@ def test_a_streamed_fit_follows_an_annealed_width_too():
 def test_blocks_need_not_stay_on_the_device(monkeypatch):
     toys = toys_of(*two())
     plan = stairs(4.0, 0.4, steps=4, n_widths=2)
-    ((_, kept),) = streamed.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
-    monkeypatch.setattr(passes.Passes, "keeps", lambda self: False)
-    ((_, read),) = streamed.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
+    ((_, kept),) = fits.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
+    monkeypatch.setattr(block_sums.Passes, "keeps", lambda self: False)
+    ((_, read),) = fits.fit_chunks(0, toys, [0, 1], plan, FitConfig(), chunk=2)
     np.testing.assert_array_equal(kept.evidence, read.evidence)
 
 
@@ -184,12 +187,12 @@ def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
     np.save(tmp_path / "reference.npy", reference.astype(np.float32))
     mapped = np.load(tmp_path / "reference.npy", mmap_mode="r")
     streamed_result = sparker.test(
-        sparker.stream(mapped, memory=LITTLE), data.astype(np.float32), n_calibration=20, seed=1,
+        sparker.stream(mapped, memory=LITTLE), data.astype(np.float32), n_toys=20, seed=1,
         **QUICK,
     )  # fmt: skip
     assert streamed_result.p_value == 1 / 21
     assert np.all(np.argsort(-streamed_result.scores)[:8] < 20)
-    whole = sparker.test(mapped, data.astype(np.float32), n_calibration=20, seed=1, **QUICK)
+    whole = sparker.test(mapped, data.astype(np.float32), n_toys=20, seed=1, **QUICK)
     # The same sample with its rows in another order, so that other rows are looked at first: what
     # is read off around them differs by little, what kernels reach in a few steps by more.
     np.testing.assert_allclose(streamed_result.widths, whole.widths, rtol=0.03)
@@ -200,16 +203,16 @@ def test_a_streamed_test_finds_what_the_test_in_memory_finds(tmp_path):
 
 
 def test_a_large_reference_keeps_some_rows_to_show(monkeypatch, tmp_path):
-    monkeypatch.setattr("sparker.rows.MOST_SHOWN", 500)
+    monkeypatch.setattr("sparker.streaming.reference.MAX_SHOWN", 500)
     reference, data = two()
     weights = np.linspace(0.5, 1.5, len(reference))
     result = sparker.test(
-        sparker.stream(reference, memory=LITTLE), data, n_calibration=3, **QUICK,
+        sparker.stream(reference, memory=LITTLE), data, n_toys=3, **QUICK,
         reference_weights=weights,
     )  # fmt: skip
     assert result.reference_plane.shape == (500, 2)
     # Widths are those of all rows, not of the few that are kept.
-    whole = sparker.test(reference, data, n_calibration=1, **QUICK, reference_weights=weights)
+    whole = sparker.test(reference, data, n_toys=1, **QUICK, reference_weights=weights)
     np.testing.assert_allclose(result.widths, whole.widths, rtol=0.2)
     assert result.reference_weights.shape == (500,)
     assert result.n_reference == 9000
@@ -221,7 +224,7 @@ def test_a_large_reference_keeps_some_rows_to_show(monkeypatch, tmp_path):
 
 def test_stores_know_streamed_references_apart(tmp_path):
     reference, data = two()
-    run = {"n_calibration": 3, "store": tmp_path / "toys", **QUICK}
+    run = {"n_toys": 3, "store": tmp_path / "toys", **QUICK}
     first = sparker.test(sparker.stream(reference, memory=LITTLE), data, **run)
     again = sparker.test(sparker.stream(reference, memory=LITTLE), data, **run)
     np.testing.assert_array_equal(first.null_evidence, again.null_evidence)
@@ -235,7 +238,7 @@ def test_stores_know_streamed_references_apart(tmp_path):
     ("options", "message"),
     [
         ({"null": sparker.Simulator(two(seed=1)[0])}, "goes with relabelled toys"),
-        ({"statistic": sparker.baselines.Frechet()}, "SparKer's own statistic"),
+        ({"statistic": sparker.statistics.Frechet()}, "SparKer's own statistic"),
         ({"groups": (np.arange(9000), 9000 + np.arange(300))}, "groups need all rows"),
         ({"strata": (np.arange(9000) % 2, np.arange(300) % 2)}, "strata need all rows"),
         ({"expected": 300, "reference_weights": np.linspace(1, 2, 9000)}, "not both"),
@@ -244,7 +247,7 @@ def test_stores_know_streamed_references_apart(tmp_path):
 def test_what_needs_all_rows_is_refused(options, message):
     reference, data = two()
     with pytest.raises(ValueError, match=message):
-        sparker.test(sparker.stream(reference), data, n_calibration=3, **options)
+        sparker.test(sparker.stream(reference), data, n_toys=3, **options)
 
 
 def test_rows_of_both_precisions_are_fitted_in_one():
@@ -268,7 +271,7 @@ def test_rows_without_weight_are_nowhere_to_look(of_data):
     weights = np.ones(len(reference))
     weights[:40] = 0
     result = sparker.test(
-        sparker.stream(reference, memory=LITTLE), data, n_calibration=3, **QUICK,
+        sparker.stream(reference, memory=LITTLE), data, n_toys=3, **QUICK,
         reference_weights=(weights, np.ones(300)) if of_data else weights,
     )  # fmt: skip
     assert result.n_failed == 0
@@ -281,16 +284,16 @@ def test_masked_values_are_refused():
     reference, data = two()
     masked = np.ma.masked_where(np.arange(18_000).reshape(9000, 2) == 7, reference)
     with pytest.raises(ValueError, match="masked values"):
-        sparker.test(sparker.stream(masked), data, n_calibration=3)
+        sparker.test(sparker.stream(masked), data, n_toys=3)
 
 
 def test_bad_references_are_refused_with_their_row():
     reference, data = two()
     reference[8123, 1] = np.nan
     with pytest.raises(ValueError, match="NaN or infinite"):
-        sparker.test(sparker.stream(reference), data, n_calibration=3)
+        sparker.test(sparker.stream(reference), data, n_toys=3)
     with pytest.raises(ValueError, match="data has 2 features, reference has 3"):
-        sparker.test(sparker.stream(np.zeros((50, 3))), data, n_calibration=3)
+        sparker.test(sparker.stream(np.zeros((50, 3))), data, n_toys=3)
     with pytest.raises(ValueError, match="takes a streamed reference"):
         sparker.Monitor.calibrate(sparker.stream(reference), batch_size=10)
     with pytest.raises(ValueError, match="can be sliced, such as"):
@@ -302,7 +305,7 @@ def test_bad_references_are_refused_with_their_row():
 
 
 def test_more_rows_than_can_be_relabelled_are_refused(monkeypatch):
-    monkeypatch.setattr("sparker.nulls.given.MOST_ROWS", 9300)
+    monkeypatch.setattr("sparker.nulls.given.MAX_ROWS", 9300)
     with pytest.raises(ValueError, match="9,300 rows, and fewer than 9,300 can be relabelled"):
         toys_of(*two())
 
@@ -311,13 +314,13 @@ def test_only_mapped_arrays_that_do_not_fit_are_streamed_unasked(tmp_path, monke
     np.save(tmp_path / "reference.npy", np.zeros((1000, 2)))
     mapped = np.load(tmp_path / "reference.npy", mmap_mode="r")
     assert streamed_if_large(mapped) is mapped
-    monkeypatch.setattr("sparker.rows.free_memory", lambda: needed(1000, 2))
+    monkeypatch.setattr("sparker.streaming.reference.free_memory", lambda: needed(1000, 2))
     assert isinstance(streamed_if_large(mapped), Rows)
     data = np.random.default_rng(0).normal(size=(50, 2))
     np.save(tmp_path / "other.npy", np.random.default_rng(1).normal(size=(1000, 2)))
     other = np.load(tmp_path / "other.npy", mmap_mode="r")
-    frechet = sparker.baselines.Frechet()  # needs an array, and gets it
-    assert sparker.test(other, data, statistic=frechet, n_calibration=3).n_toys == 3
+    frechet = sparker.statistics.Frechet()  # needs an array, and gets it
+    assert sparker.test(other, data, statistic=frechet, n_toys=3).n_toys == 3
     held = np.zeros((1000, 2))
     assert streamed_if_large(held) is held
 
@@ -326,8 +329,8 @@ def test_a_full_disk_is_no_damaged_file(monkeypatch, tmp_path):
     np.save(tmp_path / "reference.npy", np.zeros((1000, 2)))
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
-    with pytest.raises(io.FileError, match="cannot be streamed: 1000 rows and 2 columns take"):
-        io.read(tmp_path / "reference.npy", on_disk=True)
+    with pytest.raises(tables.FileError, match="cannot be streamed: 1000 rows and 2 columns take"):
+        tables.read(tmp_path / "reference.npy", on_disk=True)
 
 
 def test_a_full_disk_is_said_before_anything_is_written(monkeypatch):
@@ -348,7 +351,7 @@ def test_the_command_streams_any_file_that_knows_its_rows(tmp_path):
     np.save(tmp_path / "data.npy", data)
 
     def run(*arguments):
-        quick = ("--calibrations", "19", "--steps", "20", "--stream", "--alpha", "0.06")
+        quick = ("--toys", "19", "--steps", "20", "--stream", "--alpha", "0.06")
         return CliRunner().invoke(main, ["test", *map(str, arguments), *quick])
 
     found = run(
@@ -385,12 +388,12 @@ with open(path, "wb") as file:
     for start in range(0, rows, 100_000):
         file.write(rng.normal(size=(100_000, features)).astype(np.float32).tobytes())
 data = rng.normal(size=(2000, features)).astype(np.float32)
-quick = sparker.annealed()
+quick = sparker.presets.annealed()
 quick["widths"] = sparker.WidthConfig(annealing=quick["widths"].annealing, steps=4, n_widths=2)
 
 
 def most_memory(reference):
-    sparker.test(reference, data, n_calibration=1, **quick)
+    sparker.test(reference, data, n_toys=1, **quick)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -418,7 +421,7 @@ import jax, sparker
 from tests.test_stream import QUICK, two
 assert len(jax.local_devices()) == int(__import__("sys").argv[1])
 reference, data = two()
-result = sparker.test(sparker.stream(reference, memory=2**21), data, n_calibration=2, **QUICK)
+result = sparker.test(sparker.stream(reference, memory=2**21), data, n_toys=2, **QUICK)
 print(*result.evidence.ravel(), *result.null_evidence.ravel())
 """
 

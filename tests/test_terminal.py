@@ -16,8 +16,8 @@ from PIL import Image
 
 import sparker
 from sparker import detect
-from sparker.cli import main
-from sparker.progress import reporter
+from sparker.cli.main import main
+from sparker.system.progress import reporter
 
 N_REFERENCE, N_DATA = 200, 30
 TEXTS = ["[bold]\x1b[31mred\x1b[0m\r\n\x07", "\N{SNOWMAN} " + "long words " * 30, "plain"]
@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
                 writer.writerow([*row, f"pictures/{N_DATA - 1 - i}.png", TEXTS[i % len(TEXTS)]])
     found = sparker.test(
         *tables.values(),
-        n_calibration=9,
+        n_toys=9,
         config=sparker.FitConfig(n_kernels=2),
         widths=sparker.WidthConfig(steps=20, n_widths=2),
     )
@@ -141,7 +141,7 @@ def test_pipes_get_neither_codes_nor_bars(folder, result, capfd):
 
 def test_json_is_all_there_is_on_stdout_while_a_bar_runs_on_stderr(folder):
     command = [sys.executable, "-m", "sparker", "test", folder / "reference.csv",
-               folder / "data.csv", *FEATURES, "--calibrations", "9", "--steps", "10",
+               folder / "data.csv", *FEATURES, "--toys", "9", "--steps", "10",
                "--kernels", "1", "--json", "--text", "text", "--rows",
                folder / "rows.csv"]  # fmt: skip
     ours, theirs = pty.openpty()
@@ -217,7 +217,7 @@ SHORT_CUT = """
 import sys
 import sparker
 from sparker import detect
-from sparker.cli import main
+from sparker.cli.main import main
 known = sparker.TestResult.load(sys.argv[1])
 detect.test = lambda *args, **kwargs: known
 main(sys.argv[2:])

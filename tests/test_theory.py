@@ -1,6 +1,6 @@
 """The paper's theory as properties of the gradients that the package trains with.
 
-``df/da_i`` and ``df/dmu_i`` at a point are read from ``sparker.gradient``: the loss of a
+``df/da_i`` and ``df/dmu_i`` at a point are read from ``sparker.engine.gradient``: the loss of a
 single data row is ``-f``. Where the appendix prints a bound that does not hold, the comment gives
 both what is printed and what is tested.
 """
@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import sparker
-from sparker.design import Design
-from sparker.distances import features_of
-from sparker.gradient import gradient
+from sparker.engine.config import Design
+from sparker.engine.distances import features_of
+from sparker.engine.gradient import gradient
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -46,9 +46,9 @@ def vectors(*shape, bound=3):
 def descent_direction(mu, a, sigma, x, w_reference, w_data, n_kernels=M):
     """Minus the gradient of the Neyman-Pearson loss of a sample of one row."""
     points = x[None]
-    sample = sparker.TwoSample(points, w_reference[None], w_data[None])
-    design = Design(n_kernels, sparker.neyman_pearson, sparker.softmax, jax.lax.Precision.HIGHEST)
-    d_mu, d_a = gradient(sparker.Ensemble(mu, a, sigma), sample, features_of(points), design)
+    sample = sparker.engine.TwoSample(points, w_reference[None], w_data[None])
+    design = Design(n_kernels, sparker.engine.neyman_pearson, sparker.engine.softmax, jax.lax.Precision.HIGHEST)
+    d_mu, d_a = gradient(sparker.engine.Ensemble(mu, a, sigma), sample, features_of(points), design)
     return -d_mu, -d_a
 
 
@@ -270,8 +270,8 @@ def test_sphere_is_where_the_kernel_exceeds_alpha_and_shrinks_with_the_width(
 
     def sees(width):
         # One kernel of amplitude one: f = k.
-        one = sparker.Ensemble(np.zeros((1, 2)), np.ones(1), np.asarray(width))
-        k = sparker.log_ratio(one, np.append(x, [[radius(alpha, width), 0]], 0))
+        one = sparker.engine.Ensemble(np.zeros((1, 2)), np.ones(1), np.asarray(width))
+        k = sparker.engine.log_ratio(one, np.append(x, [[radius(alpha, width), 0]], 0))
         np.testing.assert_allclose(k[-1], alpha, rtol=1e-9)
         on_edge = np.isclose(distance, radius(alpha, width), rtol=1e-9)
         np.testing.assert_array_equal(

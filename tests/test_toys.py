@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from sparker.toys import exponential, four_gaussians
+from sparker.benchmarks import exponential, four_gaussians
 
 BENCHMARKS = {"1-D": exponential, "2-D": four_gaussians}
 ALL = [(name, signal) for name, benchmark in BENCHMARKS.items() for signal in benchmark.signals]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import norm
 
-from sparker import TwoSample, two_sample
+from sparker.engine import TwoSample, two_sample
 
 CENTRES = (-3.0, 3.0)
 

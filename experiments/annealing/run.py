@@ -21,8 +21,10 @@ import numpy as np
 from experiments import record
 from experiments.annealing.problem import repeated, without_fluctuations
 
-from sparker import FitConfig, Schedule, annealed, fit_many, schedule, width_range
-from sparker.record import plain
+from sparker import FitConfig
+from sparker.calibration.settings import plain
+from sparker.engine import Schedule, fit_many, schedule, width_range
+from sparker.presets import annealed
 
 SEED = 0
 ANOMALY = -10.0

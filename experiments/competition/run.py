@@ -25,11 +25,11 @@ import numpy as np
 from experiments import record
 from experiments.annealing.problem import repeated, with_bump, without_fluctuations
 
-from sparker import (
+from sparker import FitConfig
+from sparker.calibration.settings import plain
+from sparker.engine import (
     Competition,
-    FitConfig,
     TwoSample,
-    annealed,
     fit_many,
     independent,
     schedule,
@@ -37,7 +37,7 @@ from sparker import (
     stack,
     width_range,
 )
-from sparker.record import plain
+from sparker.presets import annealed
 
 SEED = 0
 ANOMALIES = (-10.0, -5.0)
@@ -183,7 +183,7 @@ def measure(quick: bool) -> record.Result:
                 "reference": LIMITED_REFERENCE,
                 "config": plain(SEVEN),
             },
-            "widths": "linear annealing over sparker.width_range",
+            "widths": "linear annealing over sparker.engine.width_range",
             "same place within": NEAR,
         },
         "row": {

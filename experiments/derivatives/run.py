@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from experiments import record
 
-from sparker import Competition, Ensemble, components, independent, log_ratio, softmax
+from sparker.engine import Competition, Ensemble, components, independent, log_ratio, softmax
 
 MODEL = Ensemble(np.array([[-1.0], [1.0]]), np.array([1.0, 1.0]), np.array(1.0))
 COMPETITIONS: dict[str, Competition] = {"without SoftMax": independent, "with SoftMax": softmax}
@@ -32,7 +32,7 @@ def derivatives(
     r = x[:, None] - np.asarray(model.mu)[:, 0]
     k = list(np.exp(-0.5 * (r / model.sigma) ** 2).T)
     f = log_ratio(model, x[:, None], competition)
-    response = competition.response(model.a, k, competition.share(k), f)
+    response = competition.response(model.a, k, competition.activation(k), f)
     return np.stack(response, -1) * r / model.sigma**2
 
 

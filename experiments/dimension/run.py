@@ -27,11 +27,13 @@ from experiments import record
 from experiments.power.problems import Kind, Problem, embedded, on_pool
 from experiments.power.run import ALPHA, Verdict, everything, power
 
-from sparker import KernelStatistic, TwoSample, standardise
-from sparker.baselines import MMD, Frechet, Mahalanobis
-from sparker.preprocess import principal_directions
-from sparker.record import plain
-from sparker.statistic import Statistic
+from sparker import standardise
+from sparker.calibration.settings import plain
+from sparker.engine import TwoSample
+from sparker.engine.preprocess import principal_directions
+from sparker.statistics import MMD, Frechet, Mahalanobis
+from sparker.statistics.contract import Statistic
+from sparker.statistics.kernels import KernelStatistic
 
 SEED = 0
 FILE = "jets_particlenet_169d.npz"

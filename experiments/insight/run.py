@@ -93,7 +93,7 @@ def study(of: Study, folder: Path, quick: bool) -> record.Result:
     result = sparker.test(
         case.reference,
         case.data,
-        n_calibration=QUICK_CALIBRATION if quick else N_CALIBRATION,
+        n_toys=QUICK_CALIBRATION if quick else N_CALIBRATION,
         seed=SEED,
         widths=QUICK_WIDTHS if quick else None,
     )

@@ -21,9 +21,9 @@ from experiments import record
 from experiments.intervals.tables import KERNELS, OTHERS, QUICK, RULE, Known
 
 from sparker import Sequential
-from sparker.pvalues import clopper_pearson, rank, smooth_p_values
-from sparker.record import versions
-from sparker.tail import fit_tail
+from sparker.calibration.pvalues import clopper_pearson, rank, smooth_p_values
+from sparker.calibration.tail import fit_tail
+from sparker.system.versions import versions
 
 P_INTERVAL = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 P_TAIL = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 import sparker
-from sparker.combine import minimum
-from sparker.pvalues import graded_score
-from sparker.tail import smooth_score
+from sparker.calibration.combine import minimum
+from sparker.calibration.pvalues import graded_score
+from sparker.calibration.tail import smooth_score
 
 RULE = minimum
 N_COLUMNS = 40
@@ -36,7 +36,7 @@ def kernels(draw: Callable[..., np.ndarray], n_reference: int, n_data: int, n: i
     """The default test's readings, forty columns."""
     rng = np.random.default_rng(0)
     reference, data = draw(rng, n_reference), draw(rng, n_data)
-    found = sparker.test(reference, data, n_calibration=n, progress=False)
+    found = sparker.test(reference, data, n_toys=n, progress=False)
     return np.concatenate([found.evidence[None], found.null_evidence]).reshape(n + 1, -1)
 
 

@@ -21,8 +21,8 @@ from experiments.levels.populations import POPULATIONS, STEEP, Population, in_gr
 from experiments.levels.statistics import NAMES, Plain
 
 import sparker
+from sparker.engine.preprocess import unchanged
 from sparker.nulls import Permutation, Simulator
-from sparker.preprocess import unchanged
 
 CONFIG = sparker.FitConfig(n_kernels=3)
 WIDTHS = sparker.WidthConfig(steps=60, n_widths=4)
@@ -252,7 +252,7 @@ def p_values(
             **arguments,
             **(small if kernels else plain),
             seed=number,
-            n_calibration=n_toys + (EARLY.table if stops else 0),
+            n_toys=n_toys + (EARLY.table if stops else 0),
             progress=False,
         )
         if kernels:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from sparker.engine.sample import TwoSample, pad, stack
 from sparker.nulls import Arm, Experiments, Fitted, Permutation, Samples, relabelled
 from sparker.nulls.experiments import against, toy_rng
 from sparker.nulls.labels import DATA, Labeller, exchanges_of
 from sparker.nulls.pool import Pool
 from sparker.nulls.resample import Resample
-from sparker.sample import TwoSample, pad, stack
 
 
 class OwnReference:

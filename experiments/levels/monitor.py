@@ -21,7 +21,8 @@ from experiments.levels.populations import POPULATIONS
 from experiments.levels.run import one_core
 
 from sparker import Monitor
-from sparker.record import plain, versions
+from sparker.calibration.settings import plain
+from sparker.system.versions import versions
 
 N_CALIBRATION = 199
 ALPHA = 0.05
@@ -37,7 +38,7 @@ def level(work: tuple[int, int, int]) -> float:
     monitor = Monitor.calibrate(
         exponential(rng, n_reference),
         N_DATA,
-        n_calibration=N_CALIBRATION,
+        n_toys=N_CALIBRATION,
         seed=number,
         config=CONFIG,
         widths=WIDTHS,
@@ -81,7 +82,7 @@ def main() -> None:
         f"--references {' '.join(map(str, options.references))}",
         "alpha": ALPHA,
         "batch_size": N_DATA,
-        "n_calibration": N_CALIBRATION,
+        "n_toys": N_CALIBRATION,
         "config": plain(CONFIG),
         "widths": plain(WIDTHS),
         "versions": versions(),

@@ -21,7 +21,8 @@ import numpy as np
 from experiments.levels.cells import CELLS, CONFIG, EARLY, MISTAKES, N_TOYS, WIDTHS, p_values
 from experiments.levels.populations import POPULATIONS
 
-from sparker.record import plain, versions
+from sparker.calibration.settings import plain
+from sparker.system.versions import versions
 
 ALPHAS = (0.01, 0.05, 0.10)
 AT_ONCE = 500

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparker.sample import TwoSample
-from sparker.statistic import Outcome, plain_chunks
+from sparker.engine.sample import TwoSample
+from sparker.statistics.contract import Outcome, plain_chunks
 
 NAMES = ("mean", "maximum", "Kolmogorov-Smirnov", "deficit")
 

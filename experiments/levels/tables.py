@@ -12,7 +12,7 @@ from experiments.levels.populations import POPULATIONS
 from experiments.levels.run import ALPHAS, RESULT, key_of
 from scipy.stats import binom
 
-from sparker.pvalues import clopper_pearson
+from sparker.calibration.pvalues import clopper_pearson
 
 PAGE = RESULT.parents[2] / "docs" / "calibration.md"
 BEGIN, END = "<!-- tables: {} -->\n", "<!-- end of tables -->\n"

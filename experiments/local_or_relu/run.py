@@ -9,7 +9,7 @@ ReLU units must conspire to make one.
 
 Here: sparsity is the number of units. Both are trained on the same sample with the same loss
 (Neyman-Pearson) and, where they have any in common, the same steps and rates: the kernels by
-``sparker.fit`` with an annealed width and read off at the width where ``t`` is largest; the layer
+``sparker.engine.fit`` with an annealed width and read off at the width where ``t`` is largest; the layer
 ``f(x) = sum_i a_i ReLU(w_i . x + b_i)`` by Adam. The paper states neither the sample nor how
 sparsity was constrained. Locality is the share of ``|f|``, summed over the reference, that lies
 more than three spreads away from every anomaly; the truth has none there.
@@ -28,10 +28,10 @@ from jax import Array
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from sparker import (
-    FitConfig,
+from sparker import FitConfig
+from sparker.calibration.settings import plain
+from sparker.engine import (
     TwoSample,
-    annealed,
     fit,
     log_ratio,
     neyman_pearson,
@@ -39,7 +39,7 @@ from sparker import (
     two_sample,
     width_range,
 )
-from sparker.record import plain
+from sparker.presets import annealed
 
 SEED = 0
 PLACES = np.array([[-1.5, 1.0], [1.2, -1.2]])

@@ -3,9 +3,9 @@
 A unit exponential with 20,000 reference and Poisson(2,000) data events, and five expected signal
 events at 9 with a width of 0.16. Three ways to fit it:
 
-* **paper**: ``sparker.paper("jets")``, clip 100, read off at equal numbers of steps. The paper
+* **paper**: ``sparker.presets.paper("jets")``, clip 100, read off at equal numbers of steps. The paper
   does not state clip, L2 coefficient or steps of its toys, so these are of one application;
-* **annealed**: ``sparker.annealed()``, the same training with clip 5 and read off at equal ratios
+* **annealed**: ``sparker.presets.annealed()``, the same training with clip 5 and read off at equal ratios
   of the width;
 * **default**: ours, which explores, and whose verdict rests on more readings than ``t``.
 """
@@ -21,19 +21,11 @@ import numpy as np
 from experiments.power.problems import Problem, toy
 from experiments.power.run import Setting, Verdict, everything, judge, some
 
-from sparker import (
-    Competition,
-    Ensemble,
-    FitConfig,
-    Loss,
-    TwoSample,
-    annealed,
-    fit_many,
-    minimum_and_product,
-    paper,
-)
-from sparker.record import plain
-from sparker.toys import exponential
+from sparker import FitConfig, minimum_and_product
+from sparker.benchmarks import exponential
+from sparker.calibration.settings import plain
+from sparker.engine import Competition, Ensemble, Loss, TwoSample, fit_many
+from sparker.presets import annealed, paper
 
 SEED = 0
 SIGNAL = "extreme tail"
@@ -74,7 +66,7 @@ def gain(models: Ensemble, samples: TwoSample, loss: Loss, competition: Competit
     def one(model: Ensemble, sample: TwoSample) -> Any:
         squared = [jnp.sum((sample.points - mu) ** 2, -1) for mu in model.mu]
         k = [jnp.exp(-0.5 * r2 / model.sigma**2) for r2 in squared]
-        parts = zip(model.a, competition.share(k), k, strict=True)
+        parts = zip(model.a, competition.activation(k), k, strict=True)
         f = sum(a_i * p_i * k_i for a_i, p_i, k_i in parts)
         return 2 * (loss(jnp.zeros_like(f), sample) - loss(f, sample))
 

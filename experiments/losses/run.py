@@ -27,7 +27,7 @@ from experiments.losses.extreme_tail import (
     summary,
 )
 
-from sparker import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
+from sparker.engine import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
 
 LOSSES: dict[str, Loss] = {
     "NP": neyman_pearson,

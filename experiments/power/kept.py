@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from sparker.record import plain, versions
-from sparker.whole import whole_file
+from sparker.calibration.settings import plain
+from sparker.system.atomic import whole_file
+from sparker.system.versions import versions
 
 
 def readings(

@@ -22,8 +22,14 @@ import numpy as np
 from experiments.power.kept import readings
 from experiments.power.problems import Problem, embeddings, on_pool, toys
 
-from sparker import FitConfig, WidthConfig, annealed, geometric, independent
-from sparker.baselines import (
+from sparker import FitConfig, WidthConfig
+from sparker.calibration.combine import Combination, minimum, minimum_and_product
+from sparker.calibration.pvalues import clopper_pearson, graded_p_values, p_values
+from sparker.calibration.settings import plain
+from sparker.engine import geometric, independent
+from sparker.engine.sample import TwoSample
+from sparker.presets import annealed
+from sparker.statistics import (
     MMD,
     NPLM,
     AndersonDarling,
@@ -32,11 +38,8 @@ from sparker.baselines import (
     KolmogorovSmirnov,
     Mahalanobis,
 )
-from sparker.combine import Combination, minimum, minimum_and_product
-from sparker.pvalues import clopper_pearson, graded_p_values, p_values
-from sparker.record import plain
-from sparker.sample import TwoSample
-from sparker.statistic import KernelStatistic, Statistic
+from sparker.statistics.contract import Statistic
+from sparker.statistics.kernels import KernelStatistic
 
 ALPHA = 0.05
 SEED = 0
@@ -126,11 +129,11 @@ class Verdict(NamedTuple):
 
 VERDICTS = {
     "all kernels only (t)": Verdict(some(0)),
-    "lonely only": Verdict(some(1)),
+    "isolated only": Verdict(some(1)),
     "bump only": Verdict(some(2)),
     "shape only": Verdict(some(3)),
     "scan only": Verdict(some(1, 2, 3)),
-    "without lonely": Verdict(some(0, 2, 3)),
+    "without isolated": Verdict(some(0, 2, 3)),
     "without bump": Verdict(some(0, 1, 3)),
     "without shape": Verdict(some(0, 1, 2)),
     "minimum of ranks, not graded": Verdict(everything, graded=False),

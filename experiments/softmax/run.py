@@ -33,7 +33,7 @@ from experiments.losses.extreme_tail import (
 )
 from scipy.special import digamma
 
-from sparker import Competition, fit_many, independent, softmax
+from sparker.engine import Competition, fit_many, independent, softmax
 
 COMPETITIONS: dict[str, Competition] = {"with SoftMax": softmax, "without SoftMax": independent}
 PUBLISHED = {"with SoftMax": 0.86, "without SoftMax": 0.72}

@@ -20,16 +20,10 @@ import numpy as np
 from experiments import record
 from experiments.annealing.problem import repeated
 
-from sparker import (
-    FitConfig,
-    WidthConfig,
-    annealed,
-    fit_many,
-    schedule,
-    two_sample,
-    width_range,
-)
-from sparker.record import plain
+from sparker import FitConfig, WidthConfig
+from sparker.calibration.settings import plain
+from sparker.engine import fit_many, schedule, two_sample, width_range
+from sparker.presets import annealed
 
 SEED = 0
 PLACES = np.array([[-0.6, 0.5], [0.55, 0.65], [0.35, -0.6]])

@@ -1,113 +1,91 @@
 """Does this sample come from the same distribution as that reference, and if not, where?"""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from sparker import baselines
-from sparker.batch import Fit, fit, fit_chunks, fit_many
-from sparker.combine import cauchy, minimum, minimum_and_product, product
-from sparker.design import FitConfig
-from sparker.detect import run_toys, test
-from sparker.ensemble import (
-    Competition,
-    Ensemble,
-    anomaly_score,
-    components,
-    independent,
-    log_ratio,
-    softmax,
-)
-from sparker.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
-from sparker.monitor import Monitor
-from sparker.nulls import Permutation, Simulator
-from sparker.power import power_study
-from sparker.preprocess import decorrelate, standardise, unchanged, whiten
-from sparker.presets import annealed, paper
-from sparker.result import TestResult
-from sparker.rows import stream
-from sparker.sample import TwoSample, as_points, pad, pool, stack, two_sample
-from sparker.sequential import Sequential
-from sparker.statistic import KernelStatistic
-from sparker.store import merge
-from sparker.train import READINGS
-from sparker.widths import (
-    Schedule,
-    WidthConfig,
-    distance_range,
-    geometric,
-    linear,
-    resolvable_range,
-    schedule,
-    stairs,
-    width_range,
-)
-
 if TYPE_CHECKING:
+    from sparker import engine, nulls, plots, presets, statistics, tables
+    from sparker.calibration.combine import cauchy, minimum, minimum_and_product, product
+    from sparker.calibration.sequential import Sequential
+    from sparker.calibration.store import merge
+    from sparker.config import TestConfig
+    from sparker.detect import run_toys, test
+    from sparker.engine.config import FitConfig
+    from sparker.engine.preprocess import decorrelate, standardise, unchanged, whiten
+    from sparker.engine.widths import WidthConfig
     from sparker.estimator import SparKer
+    from sparker.files import load
+    from sparker.monitor import Monitor
+    from sparker.nulls import Permutation, Simulator
+    from sparker.power import power_study
+    from sparker.result import TestResult
+    from sparker.streaming.reference import stream
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
-    "READINGS",
-    "Competition",
-    "Ensemble",
-    "Fit",
     "FitConfig",
-    "KernelStatistic",
-    "Loss",
     "Monitor",
     "Permutation",
-    "Schedule",
     "Sequential",
     "Simulator",
     "SparKer",
+    "TestConfig",
     "TestResult",
-    "TwoSample",
     "WidthConfig",
-    "annealed",
-    "anomaly_score",
-    "as_points",
-    "baselines",
-    "binary_cross_entropy",
     "cauchy",
-    "components",
     "decorrelate",
-    "distance_range",
-    "fit",
-    "fit_chunks",
-    "fit_many",
-    "geometric",
-    "independent",
-    "linear",
-    "log_ratio",
-    "mean_squared_error",
+    "engine",
+    "load",
     "merge",
     "minimum",
     "minimum_and_product",
-    "neyman_pearson",
-    "pad",
-    "paper",
-    "pool",
+    "nulls",
+    "plots",
     "power_study",
+    "presets",
     "product",
-    "resolvable_range",
     "run_toys",
-    "schedule",
-    "softmax",
-    "stack",
-    "stairs",
     "standardise",
+    "statistics",
     "stream",
+    "tables",
     "test",
-    "two_sample",
     "unchanged",
     "whiten",
-    "width_range",
 ]
+
+_HOMES = {
+    "calibration.combine": ("cauchy", "minimum", "minimum_and_product", "product"),
+    "calibration.sequential": ("Sequential",),
+    "calibration.store": ("merge",),
+    "config": ("TestConfig",),
+    "detect": ("run_toys", "test"),
+    "engine.config": ("FitConfig",),
+    "engine.preprocess": ("decorrelate", "standardise", "unchanged", "whiten"),
+    "engine.widths": ("WidthConfig",),
+    "estimator": ("SparKer",),
+    "files": ("load",),
+    "monitor": ("Monitor",),
+    "nulls": ("Permutation", "Simulator"),
+    "power": ("power_study",),
+    "result": ("TestResult",),
+    "streaming.reference": ("stream",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SparKer":  # only who asks for it waits for scikit-learn
-        from sparker.estimator import SparKer
+    """Only who asks for a name waits for what it needs: JAX, scikit-learn, matplotlib."""
+    if name in _HOME:
+        found = getattr(importlib.import_module(f"sparker.{_HOME[name]}"), name)
+    elif name in __all__:
+        found = importlib.import_module(f"sparker.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
-        return SparKer
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

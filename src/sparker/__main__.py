@@ -1,6 +1,6 @@
 """``python -m sparker`` is the command line, too."""
 
-from sparker.cli import main
+from sparker.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -22,12 +22,12 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparker import detect
-from sparker.combine import Combination, minimum
-from sparker.design import FitConfig
+from sparker.calibration.combine import Combination, minimum
+from sparker.engine.config import FitConfig
+from sparker.engine.preprocess import Preprocess, decorrelate
+from sparker.engine.widths import WidthConfig
 from sparker.nulls import Scheme
-from sparker.preprocess import Preprocess, decorrelate
 from sparker.result import TestResult
-from sparker.widths import WidthConfig
 
 FLOATS = (np.float64, np.float32)
 """Single precision stays as it is; anything else numeric becomes the first."""
@@ -53,10 +53,10 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         steps: training steps, an equal share at each width.
         n_widths: at how many widths the test is read off.
         preprocess: ``decorrelate``, ``standardise``, ``whiten`` or ``unchanged`` of
-            ``sparker.preprocess``.
-        combine: how the widths become one test, a rule of ``sparker.combine``.
+            ``sparker.engine.preprocess``.
+        combine: how the widths become one test, a rule of ``sparker.calibration.combine``.
         null: how anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``.
-        n_calibration: number of these experiments; p-values go down to one over this + 1.
+        n_toys: number of these experiments; p-values go down to one over this + 1.
         random_state: decides the seed of the test; an int makes every fit give the same.
 
     Attributes:
@@ -74,7 +74,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(1000, 2)), np.arange(1000) >= 800
     >>> X[-10:] = [2, 2] + 0.05 * rng.normal(size=(10, 2))
-    >>> model = SparKer(n_kernels=3, n_calibration=20, random_state=1).fit(X, y)
+    >>> model = SparKer(n_kernels=3, n_toys=20, random_state=1).fit(X, y)
     >>> round(model.p_value_, 3), np.sort(np.argsort(model.score_samples(X))[:5]).tolist()
     (0.048, [990, 995, 996, 998, 999])
     """
@@ -92,7 +92,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         preprocess: Preprocess = decorrelate,
         combine: Combination = minimum,
         null: str | Scheme = "permutation",
-        n_calibration: int = 100,
+        n_toys: int = 100,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         # As they are: scikit-learn clones by get_params, and fit checks.
@@ -106,7 +106,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         self.preprocess = preprocess
         self.combine = combine
         self.null = null
-        self.n_calibration = n_calibration
+        self.n_toys = n_toys
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "SparKer":
@@ -116,7 +116,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         result = detect.test(
             rows[labels == classes[0]],
             rows[labels == classes[1]],
-            n_calibration=self.n_calibration,
+            n_toys=self.n_toys,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             null=self.null,
             config=FitConfig(

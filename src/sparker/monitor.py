@@ -9,30 +9,36 @@ beside a batch. ``docs/calibration.md`` has the measured levels.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker import arrays, calibrate
-from sparker.calibrate import Plan
-from sparker.combine import Combination, minimum
-from sparker.design import FitConfig
-from sparker.detect import check_enough_rows, interpret
+from sparker import together
+from sparker.calibration import toys
+from sparker.calibration.combine import Combination
+from sparker.calibration.plan import describe, prepare
+from sparker.calibration.pvalues import rank
+from sparker.calibration.settings import from_names, option, option_name, plain, to_names
+from sparker.config import TestKeywords, from_keywords
+from sparker.engine.config import FitConfig
+from sparker.engine.measured import Measured
+from sparker.engine.preprocess import Preprocess
+from sparker.engine.sample import as_points, check_columns, column_names
+from sparker.engine.widths import WidthConfig
+from sparker.findings.interpret import interpret
 from sparker.nulls import Resample, Samples, samples, toy_rng
 from sparker.nulls.unweighted import keep_by_weight, kept_note
-from sparker.preprocess import Preprocess, decorrelate
-from sparker.presets import resampled
-from sparker.progress import reporter
-from sparker.pvalues import rank
-from sparker.record import from_names, option, option_name, plain, to_names, versions
+from sparker.presets import unexplored
 from sparker.result import TestResult
-from sparker.sample import as_points, check_columns, column_names
-from sparker.statistic import TABLES, KernelStatistic, Outcome
-from sparker.widths import WidthConfig
+from sparker.statistics.contract import Chunk
+from sparker.statistics.kernels import KernelStatistic
+from sparker.system import archive
+from sparker.system.progress import reporter
+from sparker.system.versions import versions
 
 KIND = "monitor"
 
@@ -50,15 +56,15 @@ class Look(NamedTuple):
     alarm: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Monitor:
     """A reference, and the toys for batches of one size."""
 
     reference: np.ndarray  # (N, d)
     batch_size: int
     expected: float | None
-    null: Outcome
-    """What the toys gave, without their models."""
+    null: Measured
+    """What the toys gave."""
     seed: int
     columns: tuple[str, ...]
     statistic: KernelStatistic
@@ -74,80 +80,77 @@ class Monitor:
         reference: ArrayLike,
         batch_size: int,
         *,
-        n_calibration: int = 300,
-        seed: int = 0,
-        reference_weights: ArrayLike | None = None,
         poisson: bool = False,
-        config: FitConfig | None = None,
-        widths: WidthConfig | None = None,
-        preprocess: Preprocess = decorrelate,
-        combine: Combination = minimum,
-        store: str | os.PathLike[str] | None = None,
-        progress: bool | Callable[[int, int], None] | None = None,
-        chunk: int | None = None,
+        **settings: Unpack[TestKeywords],
     ) -> "Monitor":
         """Make the toys for batches of ``batch_size`` rows.
 
         With ``poisson`` the size is the expected one, batches fluctuate around it, and the test
-        sees their number of rows too. The other arguments are those of ``sparker.test``.
+        sees their number of rows too. The other arguments are those of ``sparker.test``, as far as
+        they make sense before there are data.
         """
+        config = from_keywords(dict(settings))
+        together.check({*config.features, "monitor"})
         points = as_points("reference", reference)
-        for name, value in (("batch_size", batch_size), ("n_calibration", n_calibration)):
-            if int(value) != value or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, got {value}")
+        if int(batch_size) != batch_size or batch_size < 1:
+            raise ValueError(f"batch_size must be a whole number from 1 on, got {batch_size}")
+        batch_size, n_toys, seed = int(batch_size), int(config.n_toys), int(config.seed)
         expected = float(batch_size) if poisson else None
         nobody = points[:1]  # stands in for data: the toys take none
-        known = samples(points, nobody, reference_weights=reference_weights, expected=expected)
+        known = samples(
+            points, nobody, reference_weights=config.reference_weights, expected=expected
+        )
         notes = []
         if known.weights is not None:
-            is_kept = keep_by_weight(toy_rng(seed, 0), known.weights, int(batch_size))
+            is_kept = keep_by_weight(toy_rng(seed, 0), known.weights, batch_size)
             notes.append(kept_note(is_kept))
-            known = known._replace(reference=points[is_kept], weights=None)
-        config, widths = resampled(config, widths)
-        statistic = KernelStatistic(config=config, widths=widths)
-        if batch_size < statistic.config.n_kernels:
+            points = points[is_kept]
+            known = samples(points, nobody, expected=expected)
+        statistic = unexplored(config.config, config.widths)
+        if batch_size < statistic.min_rows:
             raise ValueError(
-                f"batch_size is {batch_size}, fewer than the {statistic.config.n_kernels} kernels; "
+                f"batch_size is {batch_size}, fewer than the {statistic.min_rows} kernels; "
                 "test larger batches or take a config with fewer kernels"
             )
-        if len(known.reference) < MIN_BATCHES * batch_size:
+        if len(points) < MIN_BATCHES * batch_size:
             notes.append(
-                f"the reference has {len(known.reference)} rows, fewer than {MIN_BATCHES} batches "
+                f"the reference has {len(points)} rows, fewer than {MIN_BATCHES} batches "
                 f"of {batch_size}: all batches share what is peculiar to it, and the rate of false "
                 "alarms may be several times alpha; sparker.test relabels each batch, and is exact"
             )
-        scheme = Resample(known.reference, int(batch_size), expected, seed)
-        toys = calibrate.ready(scheme.toys(), preprocess, statistic)
+        source = Resample(points, batch_size, expected, seed).toys()
+        prepared = prepare(source, config.preprocess, statistic)
         description = {
-            **calibrate.describe(toys.statistic, known, scheme, preprocess, seed),
+            **describe(prepared.statistic, known, config.preprocess, seed),
+            "null": "resampled",
             "batch_size": batch_size,
         }
         del description["data"]
-        with reporter(progress, n_calibration) as tell:
-            table = calibrate.run(
-                Plan(toys, toys),
-                range(1, n_calibration + 1),
+        with reporter(config.progress, n_toys) as on_progress:
+            table = toys.run(
+                prepared,
+                range(1, n_toys + 1),
                 seed=seed,
-                chunk=chunk,
+                chunk=config.chunk,
                 manifest=description,
-                store=store,
-                tell=tell,
+                store=config.store,
+                on_progress=on_progress,
             )
         return cls(
-            reference=known.reference,
-            batch_size=int(batch_size),
+            reference=points,
+            batch_size=batch_size,
             expected=expected,
-            null=table.first(n_calibration + 1, start=1),
+            null=table.first(n_toys + 1, start=1),
             seed=seed,
             columns=column_names(reference),
             statistic=statistic,
-            preprocess=preprocess,
-            combine=combine,
+            preprocess=config.preprocess,
+            combine=config.combine,
             settings={
                 **description,
-                "n_calibration": int(n_calibration),
+                "n_toys": n_toys,
                 "labellings": None,
-                "combine": plain(combine),
+                "combine": plain(config.combine),
                 "stop": None,
             },
             notes=tuple(notes),
@@ -161,14 +164,13 @@ class Monitor:
         observed = samples(self.reference, batch, expected=self.expected)
         self._check_size(observed)
         scheme = Resample(self.reference, self.batch_size, self.expected, self.seed)
-        one = calibrate.ready(scheme.observed(observed.data), self.preprocess, self.statistic)
+        one = prepare(scheme.observed(observed.data), self.preprocess, self.statistic)
         prepared = time.perf_counter()
-        table = calibrate.run(Plan(one, one), [0], seed=self.seed)
-        n_toys = len(self.null.evidence)
-        table.add(range(1, n_toys + 1), self.null)
+        table = toys.run(one, [0], seed=self.seed)
+        table.add(Chunk(range(1, self.n_toys + 1), self.null))
         fitted = time.perf_counter()
-        ranked = rank(table.first(n_toys + 1).readings, self.combine)
-        found = interpret(observed, self.statistic, one, table, ranked, n_toys + 1)
+        ranked = rank(table.first(self.n_toys + 1).columns, self.combine)
+        found = interpret(observed, self.statistic, one, table, ranked, self.n_toys + 1)
         timings = {
             "prepare": prepared - began,
             "toys": fitted - prepared,
@@ -177,10 +179,25 @@ class Monitor:
         return TestResult(
             **found | {"notes": (*self.notes, *found["notes"])},
             columns=self.columns or names,
+            combine=plain(self.combine),
+            competition=plain(self.statistic.config.competition),
+            n_labellings=None,
             settings=self.settings,
             seed=self.seed,
             versions=versions(),
             timings=timings,
+        )
+
+    @property
+    def n_toys(self) -> int:
+        """How many toys batches are compared with."""
+        return len(self.null.statistics)
+
+    def __repr__(self) -> str:
+        n_reference, n_features = self.reference.shape
+        return (
+            f"<Monitor for batches of {self.batch_size} rows with {n_features} features: "
+            f"{self.n_toys} toys from {n_reference} reference rows>"
         )
 
     def watch(
@@ -193,7 +210,7 @@ class Monitor:
         it does not matter that they share reference and toys. Without, every look has a chance of
         alpha, and one false alarm in 1/alpha looks is expected.
         """
-        n_toys = len(self.null.evidence)
+        n_toys = self.n_toys
         least = 1 / (n_toys + 1)
         factor = 1 if looks is None else looks
         if not 0 < alpha < 1 or factor < 1:
@@ -225,19 +242,18 @@ class Monitor:
             "settings": self.settings,
             "notes": self.notes,
         }
-        contents = {name: getattr(self.null, name) for name in TABLES} | {
-            "reference": self.reference
-        }
-        arrays.write(Path(path), header, contents)
+        contents = {name: np.asarray(array) for name, array in self.null._asdict().items()}
+        contents["reference"] = self.reference
+        archive.write(Path(path), header, contents)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Monitor":
         """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
-        header, contents = arrays.read(Path(path), KIND)
+        header, contents = archive.read(Path(path), KIND)
         try:
-            null = Outcome._make([*(contents[name] for name in TABLES), None])
-            shape = null.evidence.shape[:2]
-            if null.evidence.ndim != 3 or any(array.shape[:2] != shape for array in null[:-1]):
+            null = Measured(*(contents[name] for name in Measured._fields))
+            shape = null.statistics.shape[:2]
+            if null.statistics.ndim != 3 or any(array.shape[:2] != shape for array in null):
                 raise ValueError("its tables do not have the same shape")
             return cls(
                 reference=as_points("reference", contents["reference"]),
@@ -259,7 +275,7 @@ class Monitor:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
 
     def _check_size(self, observed: Samples) -> None:
-        check_enough_rows(observed, self.statistic.config.n_kernels)
+        observed.check_rows(self.statistic.min_rows)
         if self.expected is None and len(observed.data) != self.batch_size:
             raise ValueError(
                 f"the batch has {len(observed.data)} rows, the monitor was calibrated for "

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker.detect import Progress, test
-from sparker.progress import reporter
-from sparker.pvalues import CONFIDENCE, clopper_pearson, significance
-from sparker.record import versions
-from sparker.sample import as_alike, as_points
+from sparker import together
+from sparker.calibration.pvalues import CONFIDENCE, clopper_pearson, significance
+from sparker.config import Progress, from_keywords
+from sparker.detect import test
+from sparker.engine.sample import as_alike, as_points
+from sparker.system.progress import reporter
+from sparker.system.versions import versions
 
 Source = Callable[[np.random.Generator, int], ArrayLike]
 
@@ -33,7 +35,7 @@ class Power(NamedTuple):
     """Of the tests' p-values; at most what so many toys can show."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PowerStudy:
     """Power against the fraction of anomalies, at one alpha."""
 
@@ -42,9 +44,13 @@ class PowerStudy:
     settings: dict[str, Any]
     versions: dict[str, str]
 
+    def __repr__(self) -> str:
+        powers = ", ".join(f"{point.power:.2f} at {point.fraction:g}" for point in self.points)
+        return f"<PowerStudy at alpha = {self.alpha:g}: {powers}>"
+
     def summary(self) -> str:
         """A line for each fraction."""
-        lines = [f"power at alpha = {self.alpha:g}, {self.settings['n_calibration']} toys a test"]
+        lines = [f"power at alpha = {self.alpha:g}, {self.settings['n_toys']} toys a test"]
         for point in self.points:
             low, high = point.interval
             lines.append(
@@ -89,7 +95,7 @@ def power_study(
     n_data: int,
     poisson: bool = False,
     alpha: float = 0.05,
-    n_calibration: int = 300,
+    n_toys: int = 300,
     n_tests: int = 100,
     seed: int = 0,
     progress: Progress | None = None,
@@ -112,20 +118,20 @@ def power_study(
     A fraction of 0 measures the false-positive rate. Intervals count samples as independent: those
     of a pool hardly larger than one of them share most of their rows, and tell of this pool only.
     """
-    _check(alpha, fractions, n_calibration, settings)
+    _check(alpha, fractions, n_toys, settings)
     for name, value in (("n_reference", n_reference), ("n_data", n_data), ("n_tests", n_tests)):
         if int(value) != value or value < 1:
             raise ValueError(f"{name} must be a whole number from 1 on, got {value}")
     background, anomalies = _checked(reference, anomaly, n_reference + n_data)
     draw = _Injection(background, anomalies, n_reference, n_data, poisson, seed)
     settings |= {
-        "n_calibration": n_calibration,
+        "n_toys": n_toys,
         "expected": float(n_data) if poisson else None,
         "progress": False,
     }
     points = []
     n_samples = len(fractions) * n_tests
-    with reporter(progress, n_samples) as tell:
+    with reporter(progress, n_samples) as on_progress:
         for number, fraction in enumerate(fractions):
             p = np.empty(n_tests)
             for i in range(n_tests):
@@ -133,7 +139,7 @@ def power_study(
                 sample = draw(n_done, fraction)
                 result = test(*sample.rows, seed=sample.seed, **settings)
                 p[i] = result.p_value
-                tell(n_done + 1)
+                on_progress(n_done + 1)
             points.append(_power(fraction, p, alpha))
     return PowerStudy(
         alpha=alpha,
@@ -142,7 +148,7 @@ def power_study(
             "n_reference": n_reference,
             "n_data": n_data,
             "poisson": poisson,
-            "n_calibration": n_calibration,
+            "n_toys": n_toys,
             "seed": seed,
             **{name: result.settings[name] for name in SAME},
         },
@@ -207,21 +213,17 @@ def _rows(source: np.ndarray | Source, rng: np.random.Generator, n: int) -> np.n
     return rows
 
 
-def _check(
-    alpha: float, fractions: Sequence[float], n_calibration: int, settings: dict[str, Any]
-) -> None:
+def _check(alpha: float, fractions: Sequence[float], n_toys: int, settings: dict[str, Any]) -> None:
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
     if not len(fractions) or any(not 0 <= fraction <= 1 for fraction in fractions):
         raise ValueError(f"fractions must lie between 0 and 1, got {list(fractions)}")
-    if alpha < 1 / (n_calibration + 1):
+    if alpha < 1 / (n_toys + 1):
         raise ValueError(
-            f"{n_calibration} toys resolve p-values down to {1 / (n_calibration + 1):.2g} only; "
+            f"{n_toys} toys resolve p-values down to {1 / (n_toys + 1):.2g} only; "
             f"for alpha = {alpha:g} calibrate with at least {int(np.ceil(1 / alpha)) - 1}"
         )
-    for name in ("groups", "strata", "reference_weights", "expected", "store"):
-        if settings.get(name) is not None:
-            raise ValueError(f"{name} does not go with a power study, whose samples are drawn anew")
+    together.check({*from_keywords(settings).features, "power"})
 
 
 def _checked(

@@ -17,25 +17,22 @@ weights of the reference alone. ``Resample``, for monitors that have no data yet
 """
 
 from sparker.nulls.experiments import (
-    Arm,
-    Draw,
     Experiments,
     Fitted,
     Scheme,
+    ToySource,
     largest_toy,
     most_rows,
     own_rows,
     relabelled,
     toy_rng,
 )
-from sparker.nulls.given import Samples, Weights, samples
+from sparker.nulls.inputs import Samples, Weights, samples
 from sparker.nulls.permutation import Permutation
 from sparker.nulls.resample import Resample
 from sparker.nulls.simulator import Simulator
 
 __all__ = [
-    "Arm",
-    "Draw",
     "Experiments",
     "Fitted",
     "Permutation",
@@ -43,6 +40,7 @@ __all__ = [
     "Samples",
     "Scheme",
     "Simulator",
+    "ToySource",
     "Weights",
     "largest_toy",
     "most_rows",
@@ -60,7 +58,7 @@ def scheme(null: str | Scheme) -> Scheme:
     if not isinstance(null, str):
         if isinstance(null, type):
             raise ValueError(f"null is a class, make one of it: {null.__name__}()")
-        if not hasattr(null, "experiments"):
+        if not isinstance(null, Scheme):
             raise ValueError(
                 f"{choice}, got {null!r}; a function that draws rows goes into Simulator(function)"
             )

@@ -6,55 +6,31 @@ bits; with weights of both samples some 250 bytes a row are needed.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, toy_rng
-from sparker.nulls.given import Samples
+from sparker.nulls.experiments import Experiments, Fitted, ToySource, toy_rng
+from sparker.nulls.inputs import Samples
 from sparker.nulls.odds import ConditionalBernoulli
 from sparker.nulls.unweighted import keep_by_weight, kept_note
-from sparker.rows import Rows, Spool, n_kept
+from sparker.streaming.fits import StreamedToys
+from sparker.streaming.labels import Labels
+from sparker.streaming.reference import Reference, n_kept
+from sparker.streaming.spool import Spool, StreamedPool
 
 LABELLED = 2**16
 """Rows that are labelled at a time, a multiple of eight."""
 
 
-class Labels(NamedTuple):
-    """Who is data, and who neither, in each of B toys."""
-
-    is_data: np.ndarray  # (B, N / 8) bits
-    is_out: np.ndarray | None  # likewise; None where all rows take part in all toys
-    factor: np.ndarray  # (B,) what the reference weights are multiplied by
-    n_data: np.ndarray  # (B,)
-    expected: np.ndarray  # (B,) the sum of the reference weights
-    toys: "StreamedToys"  # whose labels these are
-
-    def there(self, rows: np.ndarray) -> np.ndarray:  # (...) -> (B, ...)
-        """Which of these rows take part in each toy."""
-        there = np.ones((len(self.factor), *rows.shape), bool)
-        if self.is_out is not None:
-            there &= ~_read_bits(self.is_out, rows)
-        if self.toys.weights is not None:
-            there &= (self.toys.weights[rows] > 0) | _read_bits(self.is_data, rows)
-        return there
-
-
-def _read_bits(bits: np.ndarray, rows: np.ndarray) -> np.ndarray:  # (B, N / 8), (...) -> (B, ...)
-    return (bits[:, rows // 8] >> (7 - rows % 8)) & 1 == 1
-
-
 @dataclass(frozen=True, eq=False)
-class StreamedToys:
-    """Draws labels for a pool of rows in a scratch file."""
+class BlockLabeller:
+    """Says who is data among rows in a scratch file."""
 
-    pool: Spool
-    origin: np.ndarray  # (1, d) of the coordinates in there
+    n_rows: int
     data_rows: np.ndarray  # (n,) where in there the data are
     weights: np.ndarray | None  # (N,) reference weights; None for ones
     by_odds: ConditionalBernoulli | None  # who is data, where weights decide
     expected: float | None
-    memory: float | None
     seed: int
 
     def __call__(self, numbers: Sequence[int]) -> Labels:
@@ -69,7 +45,7 @@ class StreamedToys:
             out = np.stack([nobody if bits is None else bits for bits in is_out])
         totals = np.array([self._total(*one) for one in zip(is_data, is_out, strict=True)], float)
         expected = np.asarray(expected, float)
-        return Labels(np.stack(is_data), out, expected / totals, n_data, expected, self)
+        return Labels(np.stack(is_data), out, expected / totals, n_data, expected, self.weights)
 
     @property
     def n_data(self) -> int:
@@ -80,7 +56,7 @@ class StreamedToys:
         return self._bits(self.data_rows), None, self.n_data
 
     def _bits(self, rows: np.ndarray) -> np.ndarray:  # (n,) -> (N / 8,)
-        chosen = np.zeros(self.pool.shape[0], bool)
+        chosen = np.zeros(self.n_rows, bool)
         chosen[rows] = True
         return np.packbits(chosen)
 
@@ -89,18 +65,18 @@ class StreamedToys:
         if self.by_odds is not None:
             return self._bits(self.by_odds(rng)), None, self.n_data
         if self.expected is None:
-            return *bits_of(rng, self.pool.shape[0], self.n_data, self.n_data), self.n_data
+            return *bits_of(rng, self.n_rows, self.n_data, self.n_data), self.n_data
         n_chosen = int(rng.poisson(self.expected))
         # As in memory: room for the observed number is kept in toys that fluctuate below it.
         n_taken = max(n_chosen, self.n_data)
-        return *bits_of(rng, self.pool.shape[0], n_taken, n_chosen), n_chosen
+        return *bits_of(rng, self.n_rows, n_taken, n_chosen), n_chosen
 
     def _total(self, is_data: np.ndarray, is_out: np.ndarray | None) -> float:
         """The sum of the reference weights before they are scaled."""
         taken = is_data if is_out is None else is_data | is_out
         if self.weights is None:
-            return self.pool.shape[0] - int(np.bitwise_count(taken).sum())
-        is_taken = np.unpackbits(taken, count=self.pool.shape[0]).astype(bool)
+            return self.n_rows - int(np.bitwise_count(taken).sum())
+        is_taken = np.unpackbits(taken, count=self.n_rows).astype(bool)
         return float(np.where(is_taken, 0, self.weights).sum(dtype=np.float64))
 
 
@@ -133,9 +109,8 @@ def bits_of(
 
 def relabelled_rows(observed: Samples, seed: int) -> Experiments:
     """The observed sample and its relabellings, for a reference that is streamed."""
-    reference, data = observed.rows, observed.data
-    assert reference is not None
-    own, of_data = observed.row_weights, observed.data_weights
+    reference, data = observed.reference, observed.data
+    own, of_data = observed.weights, observed.data_weights
     rng = toy_rng(seed, 0)
     notes: tuple[str, ...] = ()
     is_kept = None
@@ -157,7 +132,7 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
     # In the precision of both, which all rows are brought to.
     basis = some_of_both(reference, is_kept, data)
 
-    def draw(transform: Fitted) -> Draw:
+    def toys(transform: Fitted) -> StreamedToys:
         fitted = transform(basis)
         origin = fitted.mean(0, np.float64, keepdims=True).astype(fitted.dtype)
         pool = Spool(n_rows, fitted.shape[1])
@@ -177,21 +152,21 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
             pool.write(n_done + n_of_data, block)
             n_done, n_of_data = end, last
         return StreamedToys(
-            pool, origin, data_rows, weights, by_odds, observed.expected, reference.memory, seed
+            StreamedPool(pool, origin, weights, reference.memory),
+            BlockLabeller(n_rows, data_rows, weights, by_odds, observed.expected, seed),
         )
 
-    arm = Arm(basis, draw, n_rows)
-    return Experiments(arm, arm, notes=notes)
+    return Experiments(ToySource(basis, toys, n_rows), notes=notes)
 
 
 def some_of_both(
-    reference: Rows, is_kept: np.ndarray | None, data: np.ndarray
+    reference: Reference, is_kept: np.ndarray | None, data: np.ndarray
 ) -> np.ndarray:  # (n, d)
     """Random rows of the pool, whoever they belong to, to decide on what toys share."""
     rng = toy_rng(0, 2**32 - 1)  # of no seed of a user's
-    shown, n_reference = reference.survey.points, len(reference)
+    shown, n_reference = reference.shown, len(reference)
     if is_kept is not None:
-        shown, n_reference = shown[is_kept[reference.survey.rows]], int(is_kept.sum())
+        shown, n_reference = shown[is_kept[reference.shown_rows]], int(is_kept.sum())
     n_rows = n_reference + len(data)
     n_some = min(n_rows, n_kept(data.shape[1]))
     if len(shown) < n_reference:  # as many as they stand for, and some room for chance

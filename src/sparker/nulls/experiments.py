@@ -1,45 +1,52 @@
 """What a scheme makes, and the pieces that all schemes make it of."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from sparker.nulls.given import Samples
-from sparker.sample import AnyArray, TwoSample, pad, stack
+from sparker.engine.sample import AnyArray, TwoSample, pad, stack
+from sparker.engine.toys import Toys
+from sparker.nulls.inputs import Samples
 
 Fitted = Callable[[np.ndarray], np.ndarray]
 """Rows as they are fitted: a ``Transform``, or one that remembers what it has done."""
 
-Draw = Callable[[Sequence[int]], Any]
-"""Experiments by number: a ``TwoSample``, or the ``Labels`` of rows that are streamed."""
-
-
 OWN_STREAM = 0x70795
 
 
-class Arm(NamedTuple):
+class ToySource(NamedTuple):
     """Experiments that share whatever is not refitted in each of them."""
 
     basis: np.ndarray  # the rows that may decide on it
-    draw: Callable[[Fitted], Draw]  # the experiments, given the preprocessing
-    n_rows: int | None = None  # of which the basis is a part, if it is
+    toys: Callable[[Fitted], Toys]  # the experiments, given the preprocessing
+    n_rows: int  # of which the basis may be a part
 
 
 class Experiments(NamedTuple):
-    """The observed experiment and the toys; for most schemes the same arm."""
+    """The observed experiment, number 0, and the toys."""
 
-    observed: Arm
-    toys: Arm
+    source: ToySource
     n_toys: int | None = None  # how many different ones there are, if no more than can be listed
     notes: tuple[str, ...] = ()  # what became of the samples
 
 
-class Scheme(Protocol):
+class Scheme(ABC):
     """What makes anomaly-free experiments."""
 
+    @property
+    def features(self) -> frozenset[str]:
+        """What it brings that may not go with something else, see ``sparker.together``."""
+        return frozenset()
+
+    @abstractmethod
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """The experiments around these samples."""
+
+    def fingerprint(self) -> np.ndarray | None:
+        """What tells it from another one with the same settings; None where settings tell all."""
+        return None
 
 
 def toy_rng(seed: int, number: int) -> np.random.Generator:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparker.nulls.blocks import relabelled_rows
-from sparker.nulls.experiments import Experiments, toy_rng
-from sparker.nulls.given import Samples
+from sparker.nulls.experiments import Experiments, Scheme, toy_rng
+from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE, Labeller, exchanges_of
 from sparker.nulls.pool import Pool
 from sparker.nulls.unweighted import keep_by_weight, kept_note
 
 
 @dataclass(frozen=True)
-class Permutation:
+class Permutation(Scheme):
     """Relabel the pooled rows: if data and reference are alike, any labelling is as likely.
 
     With ``strata`` labels change places within strata only, and the reference is weighted to the
@@ -33,11 +33,14 @@ class Permutation:
         if n is not None and not (isinstance(n, int | np.integer) and n >= 1):
             raise ValueError(f"group_rows must be a whole number from 1 on, got {n}")
 
+    @property
+    def features(self) -> frozenset[str]:
+        """Whether groups are cut."""
+        return frozenset() if self.group_rows is None else frozenset({"group_rows"})
+
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """One pool for the observed sample and all toys."""
-        if self.group_rows is not None and observed.groups is None:
-            raise ValueError("group_rows is for groups; give groups, or leave it out")
-        if observed.rows is not None:
+        if observed.reference.streamed:
             return relabelled_rows(observed, seed)
         rng = toy_rng(seed, 0)
         n_reference, n_data = len(observed.reference), len(observed.data)
@@ -68,7 +71,7 @@ class Permutation:
         if strata is not None:
             _check_strata(strata, rows >= n_reference, measure)
         pool = Pool(
-            np.concatenate([observed.reference, observed.data])[rows],
+            np.concatenate([observed.reference.shown, observed.data])[rows],
             labeller,
             seed,
             measure=measure,

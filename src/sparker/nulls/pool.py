@@ -6,18 +6,18 @@ from functools import cached_property
 
 import numpy as np
 
+from sparker.engine.sample import TwoSample
+from sparker.engine.toys import Toys, ToysInMemory
 from sparker.nulls.experiments import (
-    Arm,
-    Draw,
     Experiments,
     Fitted,
+    ToySource,
     most_rows,
     own_rows,
     relabelled,
     toy_rng,
 )
 from sparker.nulls.labels import DATA, REFERENCE, Labeller
-from sparker.sample import TwoSample
 
 ORDER = 0x02DE2
 
@@ -41,10 +41,13 @@ class Pool:
 
     def experiments(self) -> Experiments:
         """The observed experiment and the toys."""
-        arm = Arm(self.points, self.draw)
-        return Experiments(arm, arm, len(self._others) if self._lists else None, self.notes)
+        return Experiments(self.source(), len(self._others) if self._lists else None, self.notes)
 
-    def draw(self, transform: Fitted) -> Draw:
+    def source(self) -> ToySource:
+        """The experiments as toys."""
+        return ToySource(self.points, self.toys, len(self.points))
+
+    def toys(self, transform: Fitted) -> Toys:
         """All experiments by number, given the preprocessing."""
         fitted = transform(self.points)
         counts = np.bincount(self.roles(0), minlength=3)
@@ -56,7 +59,7 @@ class Pool:
             shared = relabelled(fitted, (self.weights(i) for i in numbers))
             return own_rows(shared, n_used) if sparse else shared
 
-        return batch
+        return ToysInMemory(batch)
 
     def weights(self, number: int) -> tuple[np.ndarray, np.ndarray]:  # (N,), (N,)
         """How much each row counts, as reference and as data, in experiment ``number``."""

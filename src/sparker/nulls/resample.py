@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from sparker.nulls.experiments import Arm, Draw, Fitted, against, most_rows, toy_rng
+from sparker.engine.sample import pad, stack
+from sparker.engine.toys import Toys, ToysInMemory
+from sparker.nulls.experiments import Fitted, ToySource, against, most_rows, toy_rng
 from sparker.nulls.labels import DATA, REFERENCE, Exchange, Labeller
 from sparker.nulls.pool import Pool
-from sparker.sample import pad, stack
 
 
 class Resample:
@@ -31,11 +32,11 @@ class Resample:
         self.batch_size = batch_size
         self.pool = Pool(reference, labeller, seed, expected=expected, may_list=False)
 
-    def toys(self) -> Arm:
+    def toys(self) -> ToySource:
         """Toys of the batch size, from the pool; from number 1 on."""
-        return Arm(self.pool.points, self.pool.draw)
+        return self.pool.source()
 
-    def observed(self, data: np.ndarray) -> Arm:
+    def observed(self, data: np.ndarray) -> ToySource:
         """The data against what a toy of their size faces: the pool without as many rows."""
         labeller, expected = self.pool.labeller, self.pool.expected
         rng = toy_rng(self.pool.seed, 0)
@@ -54,8 +55,8 @@ class Resample:
             most = most_rows(self.batch_size, expected)
             n_rows = max(n_rows, len(self.pool.points) - self.batch_size + most)
 
-        def draw(transform: Fitted) -> Draw:
+        def toys(transform: Fitted) -> Toys:
             one = stack([pad(sample._replace(points=transform(points)), n_rows)])
-            return lambda numbers: one
+            return ToysInMemory(lambda numbers: one)
 
-        return Arm(points, draw)
+        return ToySource(points, toys, len(points))

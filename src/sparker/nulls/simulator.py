@@ -6,12 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker.nulls.experiments import Arm, Draw, Experiments, Fitted, against, most_rows, toy_rng
-from sparker.nulls.given import Samples
-from sparker.nulls.labels import DATA, OUT, REFERENCE, Labeller, exchanges_of
-from sparker.nulls.pool import Pool
-from sparker.nulls.repeats import check_disjoint, check_fresh
-from sparker.sample import (
+from sparker.engine.sample import (
     TwoSample,
     as_alike,
     as_points,
@@ -21,12 +16,26 @@ from sparker.sample import (
     pad,
     stack,
 )
+from sparker.engine.toys import Toys, ToysInMemory
+from sparker.nulls.experiments import (
+    Experiments,
+    Fitted,
+    Scheme,
+    ToySource,
+    against,
+    most_rows,
+    toy_rng,
+)
+from sparker.nulls.inputs import Samples
+from sparker.nulls.labels import DATA, OUT, REFERENCE, Labeller, exchanges_of
+from sparker.nulls.pool import Pool
+from sparker.nulls.repeats import check_disjoint, check_fresh
 
 Rows = Callable[[np.random.Generator, int], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Simulator:
+class Simulator(Scheme):
     """Other anomaly-free data for every toy, against the one reference.
 
     ``source`` is a function ``(rng, n) -> rows`` that draws new rows from the generator it is given
@@ -35,6 +44,11 @@ class Simulator:
     """
 
     source: Callable[[np.random.Generator, int], ArrayLike] | ArrayLike
+
+    @property
+    def features(self) -> frozenset[str]:
+        """That it is one."""
+        return frozenset({"simulator"})
 
     def fingerprint(self) -> np.ndarray:
         """Rows that two sources only share if they are the same."""
@@ -45,26 +59,21 @@ class Simulator:
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """Toys with data of their own, or relabelled with those of a pool."""
-        for name, given in (("groups", observed.groups), ("strata", observed.strata)):
-            if given is not None:
-                raise ValueError(
-                    f"{name} mean nothing to a simulator: let it draw rows as they come"
-                )
         if callable(self.source):
             return self._simulated(observed, seed)
         return self._relabelled(self.source, observed, seed)
 
     def _simulated(self, observed: Samples, seed: int) -> Experiments:
         expected, own = observed.expected, observed.own_weights
-        simulate = self._rows(observed.reference.shape[1])
+        simulate = self._rows(observed.data.shape[1])
         drawn = _repeatable(simulate, seed, len(observed.data))
         reference, data, _ = in_one_precision(
-            {"reference": observed.reference, "data": observed.data, "the simulator": drawn}
+            {"reference": observed.reference.shown, "data": observed.data, "the simulator": drawn}
         )
         check_fresh(simulate, seed, reference, data, weighted=observed.weights is not None)
         n_rows = len(reference) + most_rows(len(data), expected)
 
-        def draw(transform: Fitted) -> Draw:
+        def toys(transform: Fitted) -> Toys:
             fitted = transform(reference)
 
             def one(number: int) -> TwoSample:
@@ -76,17 +85,18 @@ class Simulator:
                 sample = against(fitted, own, transform(rows), expected)
                 return pad(sample, n_rows)
 
-            return lambda numbers: stack([one(i) for i in numbers])
+            return ToysInMemory(lambda numbers: stack([one(i) for i in numbers]))
 
-        arm = Arm(reference, draw)
-        return Experiments(arm, arm)
+        return Experiments(ToySource(reference, toys, len(reference)))
 
     def _relabelled(self, source: ArrayLike, observed: Samples, seed: int) -> Experiments:
         """Rows of the pool and of the data are alike, whatever the reference happens to be."""
         names = column_names(source)
-        check_columns("the simulator's pool", names, "reference", observed.columns)
+        check_columns("the simulator's pool", names, "reference", observed.reference.columns)
         expected = observed.expected
-        pool, reference = as_alike("the simulator's pool", source, "reference", observed.reference)
+        pool, reference = as_alike(
+            "the simulator's pool", source, "reference", observed.reference.shown
+        )
         pool, reference, data = in_one_precision(
             {"the simulator's pool": pool, "reference": reference, "data": observed.data}
         )

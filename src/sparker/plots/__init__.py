@@ -7,6 +7,7 @@ in colour alone.
 
 from matplotlib.figure import Figure
 
+from sparker.findings.result import Result
 from sparker.plots.kernels import log_ratio_1d, samples_1d, trajectories
 from sparker.plots.rows import (
     activation_pattern,
@@ -19,7 +20,6 @@ from sparker.plots.rows import (
 )
 from sparker.plots.style import KERNELS, REFERENCE
 from sparker.plots.verdict import null_distribution, p_across_widths, power_curve
-from sparker.result import TestResult
 
 __all__ = [
     "KERNELS",
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-def overview(result: TestResult) -> Figure:
+def overview(result: Result) -> Figure:
     """The verdict, how it depends on the width, and which rows it is about."""
     if result.models is None:
         figure = Figure(figsize=(10, 4), layout="constrained")

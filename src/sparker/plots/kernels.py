@@ -5,8 +5,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from sparker.batch import Fit
-from sparker.ensemble import Competition, Ensemble, log_ratio, softmax
+from sparker.engine.batch import Fit
+from sparker.engine.ensemble import Competition, Ensemble, log_ratio, softmax
+from sparker.findings.result import Result
 from sparker.plots.style import (
     DATA,
     REFERENCE,
@@ -17,7 +18,6 @@ from sparker.plots.style import (
     middles,
     plain,
 )
-from sparker.result import TestResult
 
 
 def samples_1d(
@@ -73,7 +73,7 @@ def log_ratio_1d(
 
 
 def trajectories(
-    fit: Fit | TestResult, feature: int = 0, *, name: str = "", ax: Axes | None = None
+    fit: Fit | Result, feature: int = 0, *, name: str = "", ax: Axes | None = None
 ) -> list[Artist]:
     """Kernel locations in one feature at every width, wide to narrow.
 

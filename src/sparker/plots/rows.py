@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from sparker.findings.result import Result
 from sparker.plots.style import (
     DATA,
     KERNELS,
@@ -19,19 +20,18 @@ from sparker.plots.style import (
     middles,
     plain,
 )
-from sparker.result import TestResult
 
 ONE, TWO = "first principal coordinate", "second principal coordinate"
 TOP = 20  # rows that are ringed
 
 
-def score_distribution(result: TestResult, *, ax: Axes | None = None) -> list[Artist]:
+def score_distribution(result: Result, *, ax: Axes | None = None) -> list[Artist]:
     """Data rows by anomaly score at the best width, over mean and spread of the toys."""
     _need_kernels(result)
     ax = axes_or_new(ax)
-    counts = result.score_counts[result.best]
+    counts = result.observed.score_counts[result.best]
     stayed = np.all(np.isfinite(result.null_t), axis=1)
-    null = result.null_score_counts[stayed, result.best]
+    null = result.null.score_counts[stayed, result.best]
     edges = np.linspace(0, 1, len(counts) + 1)
     some = counts > 0
     (points,) = ax.plot(
@@ -53,9 +53,7 @@ def score_distribution(result: TestResult, *, ax: Axes | None = None) -> list[Ar
     return drawn
 
 
-def activation_pattern(
-    result: TestResult, n_rows: int = 40, *, ax: Axes | None = None
-) -> list[Artist]:
+def activation_pattern(result: Result, n_rows: int = 40, *, ax: Axes | None = None) -> list[Artist]:
     """Which kernels see the most anomalous rows: their components, row by row.
 
     Dashes mark what is negative, which a print in grey would not show.
@@ -80,7 +78,7 @@ def activation_pattern(
 
 
 def component_plane(
-    result: TestResult,
+    result: Result,
     kernels: tuple[int, int] | None = None,
     *,
     n_rows: int = TOP,
@@ -104,24 +102,22 @@ def component_plane(
     return _clouds(ax, result, reference, data, n_rows, f"component of kernel {x}", label)
 
 
-def principal_plane(
-    result: TestResult, *, n_rows: int = TOP, ax: Axes | None = None
-) -> list[Artist]:
+def principal_plane(result: Result, *, n_rows: int = TOP, ax: Axes | None = None) -> list[Artist]:
     """Data and reference rows in the plane in which the reference varies most, top rows ringed.
 
     A single feature has no plane: the log-ratio f stands against it.
     """
     reference, data, label = result.reference_plane, result.data_plane, TWO
-    if result.scores is not None and not np.any(reference[:, 1]):
-        assert result.reference_scores is not None
+    if result.data_log_ratio is not None and not np.any(reference[:, 1]):
+        assert result.reference_log_ratio is not None
         label = "log-ratio f"
-        reference = np.column_stack([reference[:, 0], result.reference_scores])
-        data = np.column_stack([data[:, 0], result.scores])
+        reference = np.column_stack([reference[:, 0], result.reference_log_ratio])
+        data = np.column_stack([data[:, 0], result.data_log_ratio])
     return _clouds(ax, result, reference, data, n_rows, ONE, label)
 
 
 def planes(
-    result: TestResult, *, n_rows: int = TOP, axes: Sequence[Axes] | None = None
+    result: Result, *, n_rows: int = TOP, axes: Sequence[Axes] | None = None
 ) -> list[Artist]:
     """The plane of the two leading components beside that of the principal coordinates."""
     _need_kernels(result)
@@ -135,7 +131,7 @@ def planes(
 
 
 def component_against(
-    result: TestResult,
+    result: Result,
     observable: ArrayLike,
     kernel: int | None = None,
     *,
@@ -166,7 +162,7 @@ def component_against(
     ]  # fmt: skip
 
 
-def relative_sizes(result: TestResult) -> np.ndarray:  # (N_R,)
+def relative_sizes(result: Result) -> np.ndarray:  # (N_R,)
     """Marker sizes of the reference rows, whose areas go by weight; 3 at most."""
     counts = result.reference_counts
     return np.minimum(np.sqrt(counts / counts.mean()), 3)
@@ -174,7 +170,7 @@ def relative_sizes(result: TestResult) -> np.ndarray:  # (N_R,)
 
 def _clouds(
     ax: Axes | None,
-    result: TestResult,
+    result: Result,
     reference: np.ndarray,  # (N_R, 2)
     data: np.ndarray,  # (N_D, 2)
     n_rows: int,
@@ -188,8 +184,8 @@ def _clouds(
         ax.scatter(x_ref, y_ref, s=area, color=REFERENCE, rasterized=True, label="reference"),
         ax.scatter(x, y, s=8, color=DATA, marker="x", lw=0.7, rasterized=True, label="data"),
     ]
-    if result.scores is not None and n_rows:
-        top = _top(result.scores, n_rows)
+    if result.data_log_ratio is not None and n_rows:
+        top = _top(result.data_log_ratio, n_rows)
         drawn.append(
             ax.scatter(x[top], y[top], s=45, facecolors="none", edgecolors=KERNELS[1], lw=1,
                        label=f"{len(top)} most anomalous")
@@ -200,7 +196,7 @@ def _clouds(
     return drawn
 
 
-def _leading(result: TestResult) -> list[int]:
+def _leading(result: Result) -> list[int]:
     """The kernel with most to say about the top rows; of the others, about all rows.
 
     By all rows alone, two wide kernels that cancel each other would hide a narrow one.
@@ -224,7 +220,7 @@ def _checked(components: np.ndarray, kernels: Sequence[int]) -> Sequence[int]:
     return kernels
 
 
-def _need_kernels(result: TestResult) -> tuple[np.ndarray, np.ndarray]:
-    if result.data_components is None or result.scores is None:
+def _need_kernels(result: Result) -> tuple[np.ndarray, np.ndarray]:
+    if result.data_components is None or result.data_log_ratio is None:
         raise ValueError("the statistic of this test fits no kernels: there is nothing to draw")
-    return result.data_components, result.scores
+    return result.data_components, result.data_log_ratio

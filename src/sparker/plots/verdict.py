@@ -7,6 +7,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from sparker.findings.result import Result
 from sparker.plots.style import (
     DATA,
     KERNELS,
@@ -19,17 +20,14 @@ from sparker.plots.style import (
     plain,
 )
 from sparker.power import PowerStudy
-from sparker.result import TestResult
 
 
-def null_distribution(
-    result: TestResult, *, bins: int = 30, ax: Axes | None = None
-) -> list[Artist]:
+def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None) -> list[Artist]:
     """The combined scores of the anomaly-free experiments, and where the data fall."""
     ax = axes_or_new(ax)
-    finite = result.null_score[np.isfinite(result.null_score)]
-    counts, edges = np.histogram(finite, bin_edges(np.append(finite, result.score), bins))
-    failed = len(result.null_score) - len(finite)
+    finite = result.null_combined_score[np.isfinite(result.null_combined_score)]
+    counts, edges = np.histogram(finite, bin_edges(np.append(finite, result.combined_score), bins))
+    failed = len(result.null_combined_score) - len(finite)
     label = f"{len(finite)} anomaly-free experiments"
     bars = ax.stairs(
         counts, edges, fill=True, color=REFERENCE,
@@ -38,30 +36,30 @@ def null_distribution(
     label = f"the data: p = {result.p_value:.2g}"
     if np.isfinite(result.significance):
         label += f", {result.significance:.2f} sigma"
-    line = ax.axvline(result.score, color=DATA, lw=2, label=label)
+    line = ax.axvline(result.combined_score, color=DATA, lw=2, label=label)
     ax.set_xlabel("combined score, larger where the samples differ more")
     ax.set_ylabel("experiments")
     ax.set_ylim(0, 1.4 * max(counts.max(), 1))  # the legend stands above the bars, beside the line
-    far = result.score > edges.mean()
+    far = result.combined_score > edges.mean()
     ax.legend(fontsize="small", loc="upper left" if far else "upper right")
     return [bars, line]
 
 
-def p_across_widths(result: TestResult, *, ax: Axes | None = None) -> list[Artist]:
+def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
     """The p-value of each reading at each width, and that of all of them together."""
     ax = axes_or_new(ax)
-    p, best = result.p_by_reading, result.best
-    several = len(result.readings) > 1
+    p, best = result.p_by_statistic, result.best
+    several = len(result.families) > 1
     each = [
         ax.plot(
             result.widths, p[:, i], marker=MARKERS[i % len(MARKERS)], ls="-" if i == 0 else ":",
             color=DATA, alpha=1 if i == 0 else 0.6, lw=1.8 if i == 0 else 1,
             label=reading if several else "at each width",
         )[0]
-        for i, reading in enumerate(result.readings)
+        for i, reading in enumerate(result.families)
     ]  # fmt: skip
     (clearest,) = ax.plot(
-        result.widths[best], p[best, result.best_reading], "o", ms=13, mfc="none", color=DATA,
+        result.widths[best], p[best, result.best_family], "o", ms=13, mfc="none", color=DATA,
         ls="none", label="kernels shown here",
     )  # fmt: skip
     together = ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined")

@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
+from sparker.findings.result import Result
 from sparker.report import axes, cards, figures, histograms, rows
 from sparker.report.thumbnails import Picture
 from sparker.report.words import number, verdict
-from sparker.result import TestResult
-from sparker.whole import whole_file
+from sparker.system.atomic import whole_file
 
 TITLE = "Do the data come from the reference's distribution?"
 PAGE = 25  # table rows at a time
@@ -24,7 +24,7 @@ TILE = 20  # characters of a text that fits below a small picture
 
 
 def render(
-    result: TestResult,
+    result: Result,
     *,
     texts: Sequence[str] | None = None,
     images: Sequence[Picture] | None = None,
@@ -68,7 +68,7 @@ def render(
     return _page(values, plots)
 
 
-def write(path: str | os.PathLike[str], result: TestResult, **options: Any) -> None:
+def write(path: str | os.PathLike[str], result: Result, **options: Any) -> None:
     """Write the report to a file, whole or not at all; ``options`` are those of ``render``."""
     content = render(result, **options).encode()
     try:
@@ -81,7 +81,7 @@ def write(path: str | os.PathLike[str], result: TestResult, **options: Any) -> N
         ) from error
 
 
-def _sizes(result: TestResult) -> dict[str, str | None]:
+def _sizes(result: Result) -> dict[str, str | None]:
     """What the two samples amount to, where that is not their number of rows."""
     expected, counts = result.settings.get("expected"), result.reference_counts
     effective = None
@@ -91,9 +91,7 @@ def _sizes(result: TestResult) -> dict[str, str | None]:
     return {"expected": None if expected is None else f"{expected:,.10g}", "effective": effective}
 
 
-def _interpretation(
-    result: TestResult, extras: rows.Extras, plots: dict[str, Any]
-) -> dict[str, Any]:
+def _interpretation(result: Result, extras: rows.Extras, plots: dict[str, Any]) -> dict[str, Any]:
     """What only a test with kernels can say; its plots are added to ``plots``."""
     assert result.data_components is not None
     claimed, plane = cards.claims(result), axes.plane(result)

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparker.findings.result import Result
 from sparker.report.words import number, power
-from sparker.result import TestResult
 
 SHARE = 0.3  # of a feature in a principal direction, to be named
 TELLING = 0.5  # what the named features must make up of it together
@@ -23,13 +23,13 @@ class Plane(NamedTuple):
     """Name, data and reference values of the features, where there are no more than two."""
 
 
-def feature_names(result: TestResult) -> list[str]:
+def feature_names(result: Result) -> list[str]:
     """The user's names of the columns, or numbers."""
     n = len(result.transform.centre)
     return list(result.columns) or [f"feature {i}" for i in range(n)]
 
 
-def plane(result: TestResult) -> Plane:
+def plane(result: Result) -> Plane:
     """One or two features as they are; of more, the plane in which the reference varies most."""
     n_fitted, kept = len(result.directions), result.transform.kept
     names = feature_names(result)
@@ -72,17 +72,17 @@ def over(label: str, exponent: int) -> str:
 
 
 def _against_f(
-    result: TestResult, data: np.ndarray, reference: np.ndarray
+    result: Result, data: np.ndarray, reference: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    assert result.scores is not None
-    assert result.reference_scores is not None
+    assert result.data_log_ratio is not None
+    assert result.reference_log_ratio is not None
     return (
-        np.column_stack([data[:, 0], result.scores]),
-        np.column_stack([reference[:, 0], result.reference_scores]),
+        np.column_stack([data[:, 0], result.data_log_ratio]),
+        np.column_stack([reference[:, 0], result.reference_log_ratio]),
     )
 
 
-def _directions(result: TestResult, names: list[str]) -> list[str]:
+def _directions(result: Result, names: list[str]) -> list[str]:
     """What the principal coordinates mostly consist of, where a few features do."""
     found = []
     for axis, fitted in zip(("across", "up"), result.directions.T, strict=True):

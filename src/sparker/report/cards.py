@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparker.findings.result import Result
 from sparker.report.axes import feature_names
 from sparker.report.rows import Extras
-from sparker.result import TestResult
 
 CARDS = 24  # kernels with a card
 WITH_ROWS = 10  # of them with examples
 EXAMPLES = 12  # rows a card shows
 FEATURES = 8  # features and observables whose values a card shows
-FEWEST_OBSERVABLES = 3  # that a card shows, though they say nothing
+MIN_OBSERVABLES = 3  # that a card shows, though they say nothing
 STANDARD_ERRORS = 2  # by which an observable is off, to say something
 IDLE = 0.1  # a kernel that changes no row's density by more than about this share says nothing
 BROAD = 0.9  # of both samples: who claims them, claims no place
@@ -54,7 +54,7 @@ class Card(NamedTuple):
         return self.says in TELLS
 
 
-def claims(result: TestResult) -> dict[int, Claim]:
+def claims(result: Result) -> dict[int, Claim]:
     """What every kernel claims, the strongest first.
 
     A row is claimed where |f_i| is more than half of the largest of any row. Not half of the
@@ -73,7 +73,7 @@ def claims(result: TestResult) -> dict[int, Claim]:
     }
 
 
-def cards(result: TestResult, extras: Extras, claimed: Mapping[int, Claim]) -> list[Card]:
+def cards(result: Result, extras: Extras, claimed: Mapping[int, Claim]) -> list[Card]:
     """The cards of the strongest kernels."""
     found: list[Card] = []
     for kernel in list(claimed)[:CARDS]:
@@ -92,7 +92,7 @@ def axes(found: list[Card], order: list[int]) -> list[int]:
 
 
 def _says(
-    result: TestResult, claimed: Mapping[int, Claim], kernel: int, earlier: list[int]
+    result: Result, claimed: Mapping[int, Claim], kernel: int, earlier: list[int]
 ) -> tuple[str, int | None]:
     """What a kernel says, and which other one it has to do with; ``earlier`` ones said theirs."""
     data, reference, peak = claimed[kernel]
@@ -121,7 +121,7 @@ def _says(
 
 
 def _card(
-    result: TestResult,
+    result: Result,
     extras: Extras,
     claimed: Mapping[int, Claim],
     kernel: int,
@@ -153,7 +153,7 @@ def _card(
     )
 
 
-def _location(result: TestResult, kernel: int) -> tuple[list[tuple[str, float]], bool]:
+def _location(result: Result, kernel: int) -> tuple[list[tuple[str, float]], bool]:
     """Where a kernel sits, in the user's units: all features if few, the most telling if named."""
     values = result.locations[kernel]
     names = feature_names(result)
@@ -187,5 +187,5 @@ def _telling(
 ) -> list[tuple[str, float, float, float]]:
     """Those that are off by more than a few rows of any kind would be; a few in any case."""
     off = STANDARD_ERRORS * np.sqrt(weight @ weight) / (weight.sum() or 1)
-    n = max(FEWEST_OBSERVABLES, sum(abs(shift) > off for *_, shift in found))
+    n = max(MIN_OBSERVABLES, sum(abs(shift) > off for *_, shift in found))
     return found[: min(n, FEATURES)]

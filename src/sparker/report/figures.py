@@ -20,11 +20,11 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from sparker.findings.result import Result
 from sparker.plots import KERNELS, REFERENCE, relative_sizes
 from sparker.report.axes import Plane
 from sparker.report.cards import Claim
 from sparker.report.rows import Shown
-from sparker.result import TestResult
 
 INK = "#1f2328"
 HEIGHT = 260
@@ -87,7 +87,7 @@ def new_plot(x: str, y: str, *, height: int = HEIGHT, tools: str = "", **options
     return plot
 
 
-def across_widths(result: TestResult) -> dict[str, figure]:
+def across_widths(result: Result) -> dict[str, figure]:
     """P-value and statistic against the width; of a statistic without widths, by its columns."""
     widths = np.asarray(result.widths, float)
     log = result.models is not None
@@ -99,11 +99,11 @@ def across_widths(result: TestResult) -> dict[str, figure]:
     p.hstrip(y0=[1e-300], y1=[reach], fill_color=REFERENCE, fill_alpha=0.6, line_color=None)
     p.hspan([result.p_value], color=KERNELS[1], line_dash="dashed")
     named: list[dict[str, Any]] = [{}]
-    if len(result.readings) > 1:
-        named = [{"legend_label": reading} for reading in result.readings]
+    if len(result.families) > 1:
+        named = [{"legend_label": reading} for reading in result.families]
     for i, label in enumerate(named):
         dash, alpha = ("solid", 1.0) if i == 0 else ("dotted", 0.7)
-        each = result.p_by_reading[:, i]
+        each = result.p_by_statistic[:, i]
         p.line(widths, each, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
         p.scatter(widths, each, color=INK, size=8, name="ink", alpha=alpha,
                   marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
@@ -112,8 +112,8 @@ def across_widths(result: TestResult) -> dict[str, figure]:
         p.legend.background_fill_alpha = 0
         p.legend.label_text_color = INK
         p.add_layout(p.legend[0], "above")
-    best = result.best, result.best_reading
-    p.scatter(widths[best[0]], result.p_by_reading[best], size=16, fill_color=None, line_width=2,
+    best = result.best, result.best_family
+    p.scatter(widths[best[0]], result.p_by_statistic[best], size=16, fill_color=None, line_width=2,
               line_color=KERNELS[1])  # fmt: skip
 
     null = np.where(np.isfinite(result.null_t), result.null_t, np.nan)
@@ -137,27 +137,27 @@ def across_widths(result: TestResult) -> dict[str, figure]:
     return {"p_by_width": p, "t_by_width": t}
 
 
-def width_label(result: TestResult) -> str:
+def width_label(result: Result) -> str:
     """What a width is measured in; of a preprocessing of the user's own, nothing is known."""
     units = UNITS.get(str(result.settings.get("preprocess")))
     return f"kernel width, {units}" if units else "kernel width"
 
 
-def smallest_p(result: TestResult) -> float:
+def smallest_p(result: Result) -> float:
     """The smallest p-value that these experiments could give."""
     return float(min(result.p_by_width.min(), 1 / (result.n_toys + 1)))
 
 
-def null_scores(result: TestResult, bins: int = 30) -> figure:
+def null_scores(result: Result, bins: int = 30) -> figure:
     """The combined scores of the anomaly-free experiments, and the data's."""
-    finite = result.null_score[np.isfinite(result.null_score)]
+    finite = result.null_combined_score[np.isfinite(result.null_combined_score)]
     plot = new_plot("combined score", "experiments per bin", y_range=DataRange1d(start=0))
-    everything = np.append(finite, result.score)
+    everything = np.append(finite, result.combined_score)
     low, high = everything.min(), everything.max()
     margin = 0.05 * (high - low) or 1.0
     counts, edges = np.histogram(finite, np.linspace(low - margin, high + margin, bins + 1))
     draw_bars(plot, edges, counts, REFERENCE)
-    plot.vspan([result.score], line_color=INK, line_width=2, name="ink")
+    plot.vspan([result.combined_score], line_color=INK, line_width=2, name="ink")
     return plot
 
 
@@ -185,10 +185,10 @@ def points_with_bars(plot: figure, x: np.ndarray, counts: np.ndarray, least: flo
     plot.scatter(x, counts, color=INK, size=6, name="ink")
 
 
-def score_distribution(result: TestResult) -> figure:
+def score_distribution(result: Result) -> figure:
     """Data rows by anomaly score, over what anomaly-free experiments have."""
-    counts = np.asarray(result.score_counts[result.best], float)
-    null = np.asarray(result.null_score_counts[:, result.best], float)
+    counts = np.asarray(result.observed.score_counts[result.best], float)
+    null = np.asarray(result.null.score_counts[:, result.best], float)
     null = null[np.all(np.isfinite(result.null_t), axis=1)]
     edges = np.linspace(0, 1, len(counts) + 1)
     # The counts span orders of magnitude; empty bins are left out of a logarithmic axis.
@@ -208,7 +208,7 @@ def score_distribution(result: TestResult) -> figure:
 
 
 def planes(
-    result: TestResult, shown: Shown, claimed: Mapping[int, Claim], plane: Plane
+    result: Result, shown: Shown, claimed: Mapping[int, Claim], plane: Plane
 ) -> dict[str, figure]:
     """Two kernels' components and the plane of the features, linked by one source."""
     data, reference = result.data_components, result.reference_components

@@ -6,12 +6,12 @@ import numpy as np
 from bokeh.models import DataRange1d
 from bokeh.plotting import figure
 
+from sparker.findings.result import Result
 from sparker.plots import REFERENCE
 from sparker.report.axes import Plane, exponent, over
 from sparker.report.cards import Claim, observed
 from sparker.report.figures import colour, draw_bars, new_plot, points_with_bars
 from sparker.report.rows import Extras
-from sparker.result import TestResult
 
 HISTOGRAMS = 12  # observables that are drawn
 STEEP = 0.1  # of the highest bar: a logarithmic scale, if most bars are lower
@@ -44,7 +44,7 @@ def beside(extras: Extras, plane: Plane, weight: np.ndarray) -> tuple[list[Besid
     return [*features, *observables], len(names)
 
 
-def histogram(result: TestResult, of: Beside, kernel: int, claim: Claim) -> figure | None:
+def histogram(result: Result, of: Beside, kernel: int, claim: Claim) -> figure | None:
     """The data over the reference, and the rows that a kernel claims; none without any value."""
     weights = result.reference_counts
     known, beside_known = np.isfinite(of.data), np.isfinite(of.reference) & (weights > 0)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from sparker.findings.result import Result
 from sparker.report.thumbnails import Picture, thumbnails
-from sparker.result import TestResult
 
 STRONGEST = 2000  # rows of the largest |f|, all of which are shown
 OTHERS = 2000  # of the rest, drawn at random
@@ -36,7 +36,7 @@ class Extras(NamedTuple):
 
 
 def check_extras(
-    result: TestResult,
+    result: Result,
     texts: Sequence[str] | None,
     names: Sequence[str] | None,
     images: Sequence[Picture] | None,
@@ -115,7 +115,7 @@ class Shown(NamedTuple):
 
 
 def choose(
-    result: TestResult,
+    result: Result,
     extras: Extras,
     order: list[int],
     axes: Sequence[int],
@@ -125,7 +125,7 @@ def choose(
 
     ``axes`` are the kernels that are drawn first; ``priority`` rows get their pictures first.
     """
-    components, scores = result.data_components, result.scores
+    components, scores = result.data_components, result.data_log_ratio
     assert components is not None
     assert scores is not None
     rng = np.random.default_rng(0)  # the same rows every time
@@ -175,7 +175,7 @@ def _columns(extras: Extras, listed: list[int], images: bool) -> list[dict[str, 
 
 
 def _cells(
-    result: TestResult,
+    result: Result,
     extras: Extras,
     rows: np.ndarray,
     listed: list[int],
@@ -184,7 +184,7 @@ def _cells(
     texts: dict[int, str],
     names: dict[int, str],
 ) -> list[list[Any]]:
-    scores, components = result.scores, result.data_components
+    scores, components = result.data_log_ratio, result.data_components
     assert scores is not None
     assert components is not None
     parts: list[list[Any]] = [rows.tolist()]
@@ -238,7 +238,7 @@ def clip(text: str, most: int) -> str:
 
 
 def _remarks(
-    result: TestResult,
+    result: Result,
     extras: Extras,
     rows: np.ndarray,
     reference: np.ndarray,

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from sparker.result import TestResult
-from sparker.tail import TailFit
+from sparker.calibration.tail import TailFit
+from sparker.findings.result import Result
 
 DIFFERENCE = (
     "A difference is not yet a discovery: a new phenomenon, a flaw of the reference and a change "
@@ -24,7 +24,7 @@ CHANCE = (
     "With a p-value like this, what follows may all be chance: kernels look for differences, and "
     "find some in any sample."
 )
-MORE = "make more of them (n_calibration, or --calibrations)"
+MORE = "make more of them (n_toys, or --toys)"
 SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
 MINUS = "\N{MINUS SIGN}"
 AT_LEAST, AT_MOST = "\N{GREATER-THAN OR EQUAL TO} ", "\N{LESS-THAN OR EQUAL TO} "
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     """A warning, where all that the kernels found may well be chance."""
 
 
-def verdict(result: TestResult, alpha: float | None) -> Verdict:
+def verdict(result: Result, alpha: float | None) -> Verdict:
     """Put the result into words; ``alpha`` is the level to decide at, if there is one."""
     low, _ = result.interval
     out_of_reach = alpha is not None and low <= alpha < 1 / (result.n_toys + 1)
@@ -106,7 +106,7 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' if n != 1 else ''}"
 
 
-def _bare_headline(result: TestResult) -> str:
+def _bare_headline(result: Result) -> str:
     above, n = result.above, _count(result.n_toys, "anomaly-free experiment")
     if above == 0:
         return f"None of {n} looks as different as the data"
@@ -114,7 +114,7 @@ def _bare_headline(result: TestResult) -> str:
     return f"{above:,} of {n} {look} at least as different as the data"
 
 
-def _significance(result: TestResult) -> tuple[str, str] | None:
+def _significance(result: Result) -> tuple[str, str] | None:
     if not math.isfinite(result.significance):
         return None
     low, high = result.significance_interval
@@ -123,7 +123,7 @@ def _significance(result: TestResult) -> tuple[str, str] | None:
     return z.replace("-", MINUS), ends.replace("-", MINUS)
 
 
-def _tail(result: TestResult) -> TailFit | None:
+def _tail(result: Result) -> TailFit | None:
     """The extrapolated p-value, where no experiment reaches the data and the tail is a good one."""
     if result.above:
         return None
@@ -133,9 +133,7 @@ def _tail(result: TestResult) -> TailFit | None:
         return None
 
 
-def _sentences(
-    result: TestResult, kind: str, alpha: float | None, tail: TailFit | None
-) -> list[str]:
+def _sentences(result: Result, kind: str, alpha: float | None, tail: TailFit | None) -> list[str]:
     above, n, p = result.above, result.n_toys, result.p_value
     sentences = []
     if alpha is not None:  # or the headline says so
@@ -144,7 +142,7 @@ def _sentences(
             f"{above:,} of {_count(n, 'anomaly-free experiment')} {look} at least as different "
             "from the reference as the data do."
         )
-    if above == 0 and result.settings["labellings"] is not None:
+    if above == 0 and result.n_labellings is not None:
         sentences.append(
             "These are all the ways to give the labels: only more rows, or more groups of them, "
             "would allow a smaller p-value."
@@ -176,7 +174,7 @@ def _sentences(
     return sentences
 
 
-def _effects(result: TestResult) -> list[tuple[str, str, str]]:
+def _effects(result: Result) -> list[tuple[str, str, str]]:
     if result.models is None:
         return []
     found = []
@@ -189,7 +187,7 @@ def _effects(result: TestResult) -> list[tuple[str, str, str]]:
     return found
 
 
-def _cautions(result: TestResult, alpha: float | None, kind: str) -> list[str]:
+def _cautions(result: Result, alpha: float | None, kind: str) -> list[str]:
     cautions = list(result.notes)
     if result.n_failed:
         cautions.append(

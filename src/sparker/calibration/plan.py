@@ -1,0 +1,93 @@
+"""What all toys share, decided before any of them is made."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparker.calibration.settings import plain
+from sparker.engine.preprocess import Preprocess, Transform
+from sparker.engine.toys import Toys
+from sparker.nulls import Samples, Scheme, ToySource
+from sparker.statistics.contract import Prepared, Statistic
+from sparker.system.digest import digest
+from sparker.system.versions import versions
+
+FORMAT = 3
+"""Of a store; one with another number is not continued."""
+
+
+class PreparedToys(NamedTuple):
+    """Experiments with everything fixed that is not refitted in each of them."""
+
+    transform: Transform
+    statistic: Prepared
+    toys: Toys
+
+
+class Plan(NamedTuple):
+    """All experiments of a test, ready to run."""
+
+    prepared: PreparedToys
+    n_toys: int | None = None  # how many different toys there are, where they are few
+    notes: tuple[str, ...] = ()  # what became of the samples
+
+
+def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> PreparedToys:
+    """Fix the preprocessing and the statistic's settings, on rows without labels."""
+    transform = preprocess(source.basis)
+    fitted = transform(source.basis)
+
+    def once(rows: np.ndarray) -> np.ndarray:
+        return fitted if rows is source.basis else transform(rows)
+
+    prepared = statistic.prepare(fitted, source.n_rows)
+    return PreparedToys(transform, prepared, source.toys(once))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a plan follows from, as it travels to other processes."""
+
+    observed: Samples
+    scheme: Scheme
+    preprocess: Preprocess
+    statistic: Statistic
+    seed: int
+
+    def plan(self) -> Plan:
+        """Make all experiments ready."""
+        source, n_toys, notes = self.scheme.experiments(self.observed, self.seed)
+        return Plan(prepare(source, self.preprocess, self.statistic), n_toys, notes)
+
+
+def describe(
+    statistic: Prepared,
+    observed: Samples,
+    preprocess: Preprocess,
+    seed: int,
+    scheme: Scheme | None = None,
+) -> dict[str, Any]:
+    """What makes one toy what it is: toys that agree in all of this belong to the same test."""
+    fingerprint = None if scheme is None else scheme.fingerprint()
+    return {
+        "format": FORMAT,
+        "sparker": versions()["sparker"],
+        "seed": seed,
+        "null": plain(scheme),
+        "null_source": None if fingerprint is None else digest(fingerprint),
+        "statistic": plain(statistic.settings),
+        "preprocess": plain(preprocess),
+        "expected": observed.expected,
+        "reference": observed.reference.digest,
+        "reference_rows": len(observed.reference),
+        "reference_weights": _digest(observed.weights),
+        "data": digest(observed.data),
+        "groups": None if observed.groups is None else digest(*observed.groups),
+        "strata": None if observed.strata is None else digest(*observed.strata),
+        "data_weights": _digest(observed.data_weights),
+    }
+
+
+def _digest(array: np.ndarray | None) -> str | None:
+    return None if array is None else digest(array)

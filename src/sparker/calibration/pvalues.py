@@ -1,0 +1,222 @@
+"""From the statistic of the data and of the toys to a p-value, and how sure it is.
+
+The observed sample and B anomaly-free toys are B + 1 rows of one table. Every row is ranked among
+all of them, itself included, so that no row is treated differently: if the sample is anomaly-free
+it is one more toy, and its rank is as likely to be any of the B + 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.stats import beta, gumbel_r, norm, rankdata
+
+from sparker.calibration.combine import Combination
+from sparker.calibration.halves import Score, inflation
+
+CONFIDENCE = 0.95
+TAIL = 0.1
+MIN_IN_TAIL = 10
+"""Of a column's rows, the share that is graded by how far out they are: at least so many, and at
+most half of them."""
+
+
+def p_values(t: np.ndarray) -> np.ndarray:  # (n,) or (n, m), of the same shape
+    """The share of rows whose statistic is at least as large as this row's, column by column.
+
+    The only p-value of this package: ``(1 + #{others >= t}) / n``, never zero. A row that is not
+    finite counts as larger than any other.
+
+    Paper: Algorithm 1's ``1 - EDF`` gives the largest toy a p-value of 0 and its global P has no
+    ``+ 1``; the appendix's formula, which this is, has.
+
+    >>> import numpy as np
+    >>> p_values(np.array([2.0, 0.1, 3.0, np.nan])).tolist()
+    [0.75, 1.0, 0.5, 0.25]
+    """
+    t = np.where(np.isfinite(t), t, np.inf)
+    return rankdata(-t, method="max", axis=0) / len(t)
+
+
+def graded_p_values(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
+    """Rank p-values that go on falling beyond the largest toy, to compare columns by.
+
+    Ranks cannot tell a row that just leads its column from one far ahead, and with m columns about
+    m rows lead one. So the uppermost rows of each column are graded by an exponential tail of their
+    mean squared excess, which a heavier tail raises more than the mean; and, since tails can be
+    heavier still, what counts is half way between that and the rank (in logarithms). Every row is
+    treated alike, so what is made of these numbers and ranked among the rows once more stays exact,
+    however well the tail is met.
+
+    >>> import numpy as np
+    >>> p = graded_p_values(np.append(np.arange(200.0), 300.0)[:, None])[:, 0]
+    >>> p[[100, 190]].round(4).tolist(), bool(p[200] < 2e-3)
+    ([0.5025, 0.0578], True)
+    """
+    p = p_values(t)
+    n = len(t)
+    n_tail = min(max(int(np.ceil(TAIL * n)), MIN_IN_TAIL), n // 2)
+    if n_tail < 2:
+        return p
+    last = n - n_tail - 1
+    threshold = np.partition(t, last, axis=0)[last]
+    with np.errstate(invalid="ignore"):  # a threshold that is not finite has nothing above it
+        beyond = t - threshold
+    above = beyond > 0
+    finite = above & np.isfinite(beyond)
+    n_finite = finite.sum(0)
+    most = np.max(np.where(finite, beyond, 0), axis=0)
+    most = np.where(most > 0, most, 1)  # the unit, so that no square overflows
+    square = (np.where(finite, beyond / most, 0) ** 2).sum(0) / np.maximum(n_finite, 1)
+    scale = np.sqrt(square / 2)  # of an exponential distribution, its mean
+    tail = above & (2 * n_finite >= n_tail)  # the rest are ties, mostly
+    decay = np.exp(-np.where(tail, beyond / most, 0) / np.where(scale > 0, scale, 1))
+    p = np.where(tail, np.sqrt(p * (above.sum(0) / n * decay)), p)
+    return np.maximum(p, np.finfo(float).tiny)
+
+
+def tied(t: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:  # (n, m) -> (n, m)
+    """Values that differ by rounding alone made equal, so that they count as ties.
+
+    Each column is put on a grid of 1e-9 of what a tenth of its absolute values exceed, among the
+    rows of ``like``, all of them if left out. What is not finite stays as it is.
+
+    >>> import numpy as np
+    >>> t = tied(np.array([[0.1 + 0.2], [0.3], [0.3001], [np.inf]]))[:, 0]
+    >>> bool(t[0] == t[1]), bool(t[1] == t[2]), float(t[3])
+    (True, False, inf)
+    """
+    size = np.abs(t if like is None else like)
+    size = np.where(np.isfinite(size), size, 0)
+    # Not of the largest: one row that is far out must not make ties of all the others.
+    unit = np.quantile(size, 0.9, axis=0, method="lower")
+    unit = np.where(unit > 0, unit, size.max(0))
+    unit = np.where(unit > 0, unit, 1)
+    # A value so much larger than the unit that it overflows has no rounding to lose.
+    with np.errstate(over="ignore", invalid="ignore"):
+        on_grid = np.round(t / unit, 9) * unit
+    return np.where(np.isfinite(on_grid), on_grid, t)
+
+
+def tied_scores(score: np.ndarray) -> np.ndarray:  # (n,) -> (n,)
+    """Scores to twelve digits each: sums of the same terms in another order are ties.
+
+    Digits of its own and not of the largest score, since one score may exceed all others by any
+    factor, and decide nothing about them.
+    """
+    mantissa, exponent = np.frexp(score)
+    return np.ldexp(np.round(mantissa, 12), exponent)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """A table of statistics and what it says of its first row, the observed one."""
+
+    p_by_column: np.ndarray  # (m,)
+    score: np.ndarray  # (n,) combined, of the observed row and of the toys
+    p_value: float
+    above: int  # toys with a score at least as large as the observed one
+    n_toys: int  # toys the p-value rests on
+    limits: Callable[[], tuple[float, float]]
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval for the p-value that infinitely many toys would give, see ``limits``.
+
+        Found when it is asked for: it takes some twenty rankings of half the toys.
+        """
+        return self.limits()
+
+
+def rank(t: np.ndarray, combine: Combination) -> Ranked:
+    """Algorithm 1 from the p-values on: row 0 of t (n, m) is observed, the others are toys."""
+    t = tied(np.where(np.isfinite(t).all(axis=1, keepdims=True), t, np.inf))
+    score = partial(graded_score, combine)
+    scores = score(t)
+    p_value = float(p_values(scores)[0])
+    above = round(p_value * len(t)) - 1
+    return Ranked(
+        p_values(t)[0], scores, p_value, above, len(t) - 1, partial(limits, t, score, above)
+    )
+
+
+def graded_score(combine: Combination, t: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+    """What the rows are ranked by in the end."""
+    return tied_scores(combine(graded_p_values(t)))
+
+
+SPARE = 1.25
+
+
+def limits(t: np.ndarray, score: Score, above: int) -> tuple[float, float]:
+    """A 95 % interval for the p-value that infinitely many toys would give.
+
+    Of a single column, Clopper and Pearson's, which is exact. Of several, theirs for fewer toys: k
+    and n are divided by how much more the rank scatters than a count (``halves.inflation``), for
+    the lower end by a quarter more, since few toys rank a row far out too low rather than too high.
+    This is not exact; how often it holds was measured (docs/calibration.md).
+
+    >>> import numpy as np
+    >>> t = np.random.default_rng(0).normal(size=(301, 40))
+    >>> t[0] = t[1:].max(0) + 3
+    >>> from sparker.calibration.combine import minimum
+    >>> score = partial(graded_score, minimum)
+    >>> [round(limits(rows, score, above=0)[1], 2) for rows in (t[:, :1], t)]
+    [0.01, 0.06]
+    """
+    n = len(t) - 1
+    if t.shape[1] == 1:
+        return clopper_pearson(above, n)
+    times = max(1.0, inflation(t, score))
+    low, _ = clopper_pearson(above / (SPARE * times), n / (SPARE * times))
+    _, high = clopper_pearson(above / times, n / times)
+    return low, high
+
+
+def clopper_pearson(k: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The exact interval of a probability after k of n successes.
+
+    >>> [round(end, 4) for end in clopper_pearson(0, 300)]
+    [0.0, 0.0122]
+    """
+    tail = (1 - confidence) / 2
+    low = float(beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0
+    high = float(beta.isf(tail, k + 1, n - k)) if k < n else 1.0
+    return low, high
+
+
+def significance(p_value: float) -> float:
+    """The one-sided Z of a p-value, in standard deviations.
+
+    >>> round(significance(1 / 301), 2), significance(0.5)
+    (2.71, 0.0)
+    """
+    return float(norm.isf(p_value)) + 0.0
+
+
+def in_sigmas(p_value: float, interval: tuple[float, float]) -> str:
+    """The significance of a p-value, and that of the ends of its interval, in words.
+
+    >>> print(in_sigmas(1 / 301, (0, 0.05)), "|", in_sigmas(0.5, (0.44, 0.56)))
+    2.71 sigma (1.64 or more) | 0.00 sigma (-0.15 to 0.15)
+    """
+    high, low = map(significance, interval)
+    ends = f"{low:.2f} to {high:.2f}" if high < np.inf else f"{low:.2f} or more"
+    return f"{significance(p_value):.2f} sigma ({ends})"
+
+
+def smooth_p_values(t: np.ndarray, toys: np.ndarray) -> np.ndarray:  # (n, m), (B, m) -> (n, m)
+    """Approximate p-values that do not end at 1/(B + 1), from each column's mean and spread.
+
+    A Gumbel distribution with the toys' moments: an exponential tail, for any statistic, wherever
+    its zero is. They only put the columns on one scale; what is made of them is calibrated by toys
+    that these moments have not seen, or by a fit that is checked.
+    """
+    toys = np.where(np.isfinite(toys), toys, np.nan)
+    spread = np.nanstd(toys, axis=0)
+    scale = np.where(spread > 0, spread, 1) * np.sqrt(6) / np.pi
+    location = np.nanmean(toys, axis=0) - np.euler_gamma * scale
+    z = (np.where(np.isfinite(t), t, np.inf) - location) / scale
+    p = gumbel_r.sf(np.maximum(z, -700))  # further down it is 1, and its exponential overflows
+    return np.clip(p, np.finfo(float).tiny, 1)

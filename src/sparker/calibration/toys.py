@@ -1,0 +1,142 @@
+"""The toys of a test, made or taken from a store, as one table."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparker.calibration.plan import PreparedToys
+from sparker.calibration.store import Store, begun
+from sparker.engine.ensemble import Ensemble
+from sparker.engine.measured import Measured, stacked
+from sparker.engine.memory import MIN_TOYS
+from sparker.statistics.contract import Chunk
+from sparker.system.versions import versions
+
+
+class ChunkResult(NamedTuple):
+    """Experiments that were measured together, and what made them."""
+
+    chunk: Chunk
+    made_by: dict[str, str]
+
+
+Executor = Callable[[Sequence[int], int], Generator[ChunkResult, None, None]]
+"""Makes experiments of these numbers in chunks of this size: gives out each chunk once it is done,
+and ends when it is closed."""
+
+
+class ClusterError(ConnectionError):
+    """Other processes cannot go on; says why, and what is kept."""
+
+
+def run_locally(prepared: PreparedToys, seed: int, made_by: dict[str, str]) -> Executor:
+    """Make experiments in this process, in the order of their numbers."""
+
+    def execute(numbers: Sequence[int], size: int) -> Generator[ChunkResult, None, None]:
+        for chunk in prepared.statistic.chunks(seed, prepared.toys, numbers, size):
+            yield ChunkResult(chunk, made_by)
+
+    return execute
+
+
+@dataclass
+class Table:
+    """The experiments finished so far, by number."""
+
+    rows: dict[int, Measured] = field(default_factory=dict)
+    models: Ensemble | None = None  # of the observed experiment, (m, ...)
+
+    def add(self, chunk: Chunk) -> None:
+        """Take in a chunk, as it was trained or as it was stored."""
+        numbers, measured, models = chunk
+        self.rows |= {number: measured.at(row) for row, number in enumerate(numbers)}
+        self.models = self.models if models is None else models
+
+    def first(self, n: int, start: int = 0) -> Measured:
+        """What experiments 0 to n - 1 gave; or from another one on."""
+        return stacked([self.rows[i] for i in range(start, n)])
+
+    @property
+    def n_in_a_row(self) -> int:
+        """How many experiments are there, from number 0 on, without a gap."""
+        n = 0
+        while n in self.rows:
+            n += 1
+        return n
+
+
+def run(
+    prepared: PreparedToys,
+    numbers: Sequence[int],
+    *,
+    seed: int,
+    chunk: int | Callable[[], int] | None = None,
+    manifest: dict[str, Any] | None = None,
+    store: str | PathLike[str] | None = None,
+    on_progress: Callable[[int], None] = lambda done: None,
+    should_stop: Callable[[Table], bool] = lambda table: False,
+    executor: Executor | None = None,
+) -> Table:
+    """Make the experiments of these numbers, 0 the observed one, that the store does not have.
+
+    ``chunk`` may be a function that finds out. ``on_progress`` hears how many are done,
+    ``should_stop`` may end it early. ``executor`` is another process than this one.
+    """
+    table = Table()
+    toys = [number for number in numbers if number > 0]
+    if chunk is None and toys:
+        chunk = prepared.statistic.chunk_size(prepared.toys, toys[0], len(numbers))
+    elif callable(chunk):  # a store knows, and needs no one to ask
+        chunk = (None if store is None else begun(store)) or chunk()
+    chunk = chunk or MIN_TOYS
+    kept = None
+    if store is not None:
+        kept = Store(store, {**(manifest or {}), "chunk": chunk})
+        chunk = kept.chunk  # toys are the same to the bit only in chunks of one size
+        for stored in kept.read():
+            table.add(stored)
+    execute = executor or run_locally(prepared, seed, versions() if kept else {})
+    wanted = set(numbers)
+
+    def n_done() -> int:
+        return len(wanted & table.rows.keys())
+
+    try:
+        on_progress(n_done())
+        if should_stop(table):
+            return table
+        missing = [number for number in numbers if number not in table.rows]
+        with closing(execute(missing, chunk)) as results:
+            for done, made_by in results:
+                if kept is not None:
+                    kept.write(done, made_by)
+                table.add(done)
+                if 0 in done.numbers:
+                    check_finite(np.asarray(table.rows[0].statistics))
+                on_progress(n_done())
+                if should_stop(table):
+                    break
+    except (KeyboardInterrupt, ClusterError) as stop:
+        note = f"{n_done()} of {len(wanted)} experiments were finished"
+        if kept is None:
+            note += "; with a store they would be kept, and the same call continue"
+        else:
+            note += f" and are kept in {store}; the same call continues there"
+        if isinstance(stop, ClusterError):
+            raise ClusterError(f"{stop}. {note}") from stop
+        stop.add_note(note)
+        raise
+    return table
+
+
+def check_finite(t: np.ndarray) -> None:
+    """Of the data alone: a toy that is not finite is counted, but here there is nothing to rank."""
+    if not np.all(np.isfinite(t)):
+        raise FloatingPointError(
+            "the statistic of the data is not finite, so there is nothing to compare; look for "
+            "extreme values in the data or too few rows, or lower the amplitude clip of the kernels"
+        )

@@ -1,0 +1,125 @@
+"""``sparker demo``: one class of handwritten digits, hidden among the others at a few percent."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from sparker.cli.options import A_SEED, FILE, Out, check_outputs, note, reader_may_leave
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sparker.result import TestResult
+
+N_REFERENCE = 1000
+N_DATA = 600
+N_HIDDEN = 24
+
+
+@click.command()
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=A_SEED,
+    help="Draws the digits and starts the fits.",
+)
+@click.option(
+    "--output",
+    default="sparker-demo.html",
+    show_default=True,
+    type=FILE,
+    help="Where the report goes.",
+)
+@click.option(
+    "--toys",
+    default=200,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Anomaly-free experiments; p-values go down to one over this + 1.",
+)
+@click.option(
+    "--hidden",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 9),
+    help="Which digit to hide; some are harder to tell from the others.",
+)
+def demo(seed: int, output: Path, toys: int, hidden: int) -> None:
+    """Hide a few handwritten digits of one class among others, and find them.
+
+    Real data, no download. Ends with a p-value, the most anomalous digits and a report.
+
+    Example: sparker demo --seed 1
+    """
+    check_outputs({"output": output})
+    run(hidden, seed, toys, output)
+
+
+class Digits(NamedTuple):
+    """Two samples of scikit-learn's handwritten digits, pictures of 8 x 8 pixels."""
+
+    reference: "np.ndarray"  # (N_REFERENCE, 64) without the hidden class
+    data: "np.ndarray"  # (N_DATA, 64)
+    label: "np.ndarray"  # (N_DATA,) which digit a data row shows; the test does not see it
+
+
+def hide(hidden: int, seed: int) -> Digits:
+    """Draw the samples."""
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    pixels, label = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    others = rng.permutation(np.flatnonzero(label != hidden))[: N_REFERENCE + N_DATA - N_HIDDEN]
+    few = rng.permutation(np.flatnonzero(label == hidden))[:N_HIDDEN]
+    data = rng.permutation(np.concatenate([others[N_REFERENCE:], few]))
+    return Digits(pixels[others[:N_REFERENCE]], pixels[data], label[data])
+
+
+def run(hidden: int, seed: int, n_toys: int, output: Path) -> None:
+    """Hide the digits, look for them, and write the report."""
+    from sparker.detect import test
+    from sparker.engine.preprocess import unchanged
+
+    digits = hide(hidden, seed)
+    note(
+        f"{N_DATA} handwritten digits, {N_HIDDEN} of them a {hidden}, which none of the "
+        f"{N_REFERENCE} in the reference is. Fitting them and {n_toys} anomaly-free "
+        "experiments ..."
+    )
+    # Pixels share one scale already.
+    result = test(
+        digits.reference,
+        digits.data,
+        n_toys=n_toys,
+        seed=seed,
+        preprocess=unchanged,
+    )
+    with reader_may_leave():
+        say(result, digits, hidden)
+    result.report(
+        output,
+        images=list(16 - digits.data.reshape(-1, 8, 8)),  # ink on paper
+        texts=[f"a {label}" for label in digits.label],
+        title=f"Is there something among these {N_DATA} digits that the reference does not have?",
+        command=f"sparker demo --hidden {hidden} --seed {seed} --toys {n_toys}",
+    )
+    note(f"Now open the report: {output}")
+
+
+def say(result: "TestResult", digits: Digits, hidden: int) -> None:
+    """The verdict, and what the most anomalous rows turn out to be."""
+    import numpy as np
+
+    assert result.data_log_ratio is not None
+    top = np.argsort(-result.data_log_ratio)[:N_HIDDEN]
+    out = Out()
+    out.say(result.summary())
+    shown = " ".join(str(label) for label in digits.label[top])
+    out.say(f"the {len(top)} most anomalous digits are: {shown}")
+    out.say(
+        f"{np.sum(digits.label[top] == hidden)} of them are the hidden {hidden}, which make up "
+        f"{N_HIDDEN / N_DATA:.0%} of the data"
+    )

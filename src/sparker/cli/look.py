@@ -1,0 +1,233 @@
+"""``sparker report``, ``sparker info`` and ``sparker power``."""
+
+import json
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparker.cli.options import (
+    FILE,
+    BadInput,
+    Out,
+    annealed_option,
+    cell,
+    check_outputs,
+    check_together,
+    column_options,
+    comma_list,
+    fit_options,
+    fit_settings,
+    note,
+    read_two,
+    reader_may_leave,
+    statistic_option,
+)
+from sparker.cli.pictures import picture_column, picture_files
+from sparker.cli.test import to_json
+
+
+@click.command()
+@click.argument("result", type=FILE)
+@click.option("--output", default="report.html", show_default=True, type=FILE)
+@click.option("--data", help="The data file, for texts, pictures and observables.")
+@click.option("--text", help="Column of --data with a text for each row.")
+@click.option("--images", help="Column of --data with picture files, or a folder of one a row.")
+@click.option("--observables", callback=comma_list, help="Columns of --data with numbers.")
+@column_options
+@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True))
+def report(result: Path, output: Path, **options: Any) -> None:
+    """Write the report of a RESULT that `sparker test --save` kept.
+
+    Example: sparker report result.npz --output report.html
+    """
+    from sparker import tables
+    from sparker.result import TestResult
+
+    check_outputs({"output": output})
+    data, text, images = (options[name] for name in ("data", "text", "images"))
+    observables = options["observables"]
+    if data is None and (text or images or observables):
+        raise BadInput("--text, --images and --observables need the data; name its file by --data")
+    found = TestResult.load(result)
+    extras: dict[str, Any] = {}
+    if data is not None:
+        pictures = picture_column(images, data, options["key"])
+        table = tables.read(
+            data,
+            columns=options["columns"] or found.columns or None,
+            ignore=options["ignore"],
+            extra=[*observables, *(name for name in (text, pictures) if name)],
+            key=options["key"],
+        )
+        extras = {
+            "texts": table.extra[text].tolist() if text else None,
+            "images": picture_files(images, pictures, data, table),
+            "observables": {name: table.extra[name] for name in observables} or None,
+        }
+    found.report(output, **extras, alpha=options["alpha"])
+    note(f"The report is in {output}.")
+
+
+@click.command()
+@click.argument("file")
+@click.option("--key", help="Which dataset, array or tree, where a file has several.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def info(file: str, key: str | None, as_json: bool) -> None:
+    """Say what a FILE holds: a table, a result or a monitor.
+
+    Example: sparker info data.parquet
+    """
+    from sparker import tables
+    from sparker.monitor import Monitor
+    from sparker.result import TestResult
+
+    if file.endswith(".npz"):
+        with suppress(ValueError):
+            result = TestResult.load(file)
+            whole = to_json(result, None, None, None, tail=False)
+            click.echo(
+                json.dumps(whole, indent=1, allow_nan=False) if as_json else result.summary()
+            )
+            return
+        with suppress(ValueError):
+            made = Monitor.load(file)
+            n_reference, n_features = made.reference.shape
+            counts = {
+                "batch_size": made.batch_size,
+                "features": n_features,
+                "toys": made.n_toys,
+                "reference_rows": n_reference,
+            }
+            click.echo(
+                json.dumps({"format": "monitor", **counts})
+                if as_json
+                else f"monitor for batches of {made.batch_size} rows with {n_features} features: "
+                f"{made.n_toys} toys from {n_reference} reference rows"
+            )
+            return
+    found = tables.describe(file, key)
+    columns = found.columns
+    if as_json:
+        plain = {
+            "format": found.format,
+            "rows": found.rows,
+            "columns": [
+                column._asdict() | {"low": _finite(column.low), "high": _finite(column.high)}
+                for column in columns
+            ],
+        }
+        click.echo(json.dumps(plain, allow_nan=False))
+        return
+    shown: dict[str, list[Any]] = {
+        "column": [cell(column.name) for column in columns],
+        "holds": [cell(column.kind) for column in columns],
+        "from": [_number(column.low) for column in columns],
+        "to": [_number(column.high) for column in columns],
+        "missing": [str(column.n_missing or "") for column in columns],
+    }
+    if any(column.example for column in columns):
+        shown["such as"] = [cell(column.example or "", cut=True) for column in columns]
+    Out().table(f"{found.format}, {found.rows} rows", shown)
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+@click.command()
+@click.argument("reference")
+@click.argument("anomalies")
+@click.option(
+    "--fractions",
+    default="0,0.01,0.02,0.05",
+    show_default=True,
+    callback=comma_list,
+    help="Shares of anomalies in the data, separated by commas.",
+)
+@click.option(
+    "--n-reference",
+    required=True,
+    type=click.IntRange(1),
+    help="Reference rows of each experiment.",
+)
+@click.option(
+    "--n-data", required=True, type=click.IntRange(1), help="Data rows of each experiment."
+)
+@click.option("--poisson", is_flag=True, help="The number of data rows fluctuates and is tested.")
+@click.option(
+    "--tests",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Experiments with anomalies, for each fraction.",
+)
+@click.option(
+    "--alpha",
+    default=0.05,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+)
+@column_options
+@statistic_option
+@annealed_option
+@fit_options
+@click.option("--figure", type=FILE, help="Draw the power against the fraction into this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
+    """How often would ANOMALIES be found among rows of REFERENCE?
+
+    Experiments draw reference and data anew from the rows of REFERENCE, which are anomaly-free, and
+    mix rows of ANOMALIES into the data.
+
+    Example: sparker power normal.npy strange.npy --n-reference 2000 --n-data 400
+    """
+    from sparker.power import power_study
+
+    check_together()
+    check_outputs({"figure": options["figure"]})
+    try:
+        fractions = [float(fraction) for fraction in options["fractions"]]
+    except ValueError:
+        raise BadInput(f"--fractions must be numbers, got {options['fractions']}") from None
+    first, second = read_two(
+        reference,
+        anomalies,
+        columns=options["columns"],
+        ignore=options["ignore"],
+        key=options["key"],
+        reference_extra=[],
+        data_extra=[],
+    )
+    study = power_study(
+        first,
+        second,
+        fractions,
+        n_reference=options["n_reference"],
+        n_data=options["n_data"],
+        poisson=options["poisson"],
+        n_tests=options["tests"],
+        alpha=options["alpha"],
+        **fit_settings(options, anneal=options.pop("annealed")),
+    )
+    with reader_may_leave():
+        click.echo(
+            json.dumps(study.to_dict(), indent=1, allow_nan=False)
+            if options["as_json"]
+            else study.summary()
+        )
+    if options["figure"]:
+        from matplotlib.figure import Figure
+
+        from sparker.plots import power_curve
+
+        figure = Figure(figsize=(6, 4), layout="constrained")
+        power_curve(study, ax=figure.subplots())
+        figure.savefig(options["figure"], dpi=130)
+        note(f"The figure is in {options['figure']}.")

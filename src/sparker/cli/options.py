@@ -1,0 +1,288 @@
+"""What several commands share: options, reading the two files, speaking."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sparker import together
+
+if TYPE_CHECKING:
+    from sparker import tables
+
+if TYPE_CHECKING:
+    pass
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class BadInput(click.ClickException):
+    """Something the user can put right: one plain line, exit code 2."""
+
+    exit_code = 2
+
+
+class Out(Console):
+    """Stdout, for people: text of any length in one line, tables as wide as the terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False)
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """A line, exactly as it is."""
+        self.print(Text(text), style=style, soft_wrap=True)
+
+    def table(self, title: str, columns: Mapping[str, Sequence[str | Text]]) -> None:
+        """A table of columns by name: strings are numbers and never cut, texts give way."""
+        table = Table(title=title, title_justify="left", padding=(0, int(self.width >= 60)))
+        for name, cells in columns.items():
+            widest = max((len(cell) for cell in cells if isinstance(cell, str)), default=None)
+            table.add_column(name, justify="left" if widest is None else "right", min_width=widest)
+        for row in zip(*columns.values(), strict=True):
+            table.add_row(*row)
+        self.print(table)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to ``reader_may_leave``; Rich would end here, with the code of an anomaly."""
+        raise
+
+
+def note(text: str) -> None:
+    """Say something along the way, on stderr."""
+    Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Whoever reads the output may have seen enough, like ``head``; everything else goes on."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Write what is still to come nowhere: Python complains at its end if it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def cell(text: str, *, cut: bool = False) -> Text:
+    """The user's words in a table, without control codes; wrapped or cut where room is short."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return Text(" ".join(plain.split()), no_wrap=cut, overflow="ellipsis" if cut else "fold")
+
+
+def comma_list(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+    """A click callback: names separated by commas."""
+    return [name.strip() for name in value.split(",") if name.strip()] if value else []
+
+
+def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order given."""
+
+    def decorate(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+A_SEED = click.IntRange(0, 2**32 - 1)
+
+column_options = options(
+    click.option(
+        "--columns", callback=comma_list, help="The features, separated by commas; all if not."
+    ),
+    click.option("--ignore", callback=comma_list, help="Columns that are no features."),
+    click.option("--key", help="Which dataset, array or tree, where a file has several."),
+)
+
+fit_options = options(
+    click.option("--toys", default=300, show_default=True, type=click.IntRange(1),
+                 help="Anomaly-free experiments; p-values go down to one over this + 1."),
+    click.option("--seed", default=0, show_default=True, type=A_SEED,
+                 help="The same seed gives the same p-value."),
+    click.option("--kernels", default=5, show_default=True, type=click.IntRange(1)),
+    click.option("--clip", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True),
+                 help="Largest log density ratio a kernel may claim."),
+    click.option("--steps", type=click.IntRange(10),
+                 help="Training steps, 200 or, where widths are annealed, 1000 if not given."),
+    click.option("--preprocess", default="decorrelate", show_default=True,
+                 type=click.Choice(["decorrelate", "standardise", "whiten", "unchanged"])),
+    click.option("--combine", default="minimum", show_default=True,
+                 type=click.Choice(["minimum", "minimum_and_product", "product", "cauchy"]),
+                 help="How the widths become one test; minimum_and_product is the paper's rule."),
+    click.option("--device", help="cpu, gpu or tpu; the fastest there is if not given."),
+)  # fmt: skip
+
+
+annealed_option = click.option(
+    "--annealed", is_flag=True,
+    help="Let kernels follow an annealed width, closer to the paper, instead of looking everywhere "
+         "at each width before training. Toys that are not permutations always do.",
+)  # fmt: skip
+
+
+OWN_STATISTIC = "sparker"
+
+
+class StatisticName(click.ParamType):  # type: ignore[type-arg]
+    """A statistic by its name; whoever asks waits for all of them to be imported."""
+
+    name = "statistic"
+
+    def names(self) -> list[str]:
+        """Those there are."""
+        from sparker.statistics.choose import named
+
+        return [OWN_STATISTIC, *named()]
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """For the help of a command."""
+        return f"[{'|'.join(self.names())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse others."""
+        if value != OWN_STATISTIC and value not in self.names():
+            self.fail(f"{value!r} is not one of {', '.join(self.names())}.", param, ctx)
+        return value
+
+
+statistic_option = click.option(
+    "--statistic", default=OWN_STATISTIC, show_default=True, type=StatisticName(),
+    help="Another test than SparKer's, calibrated in the same way; see docs/baselines.md.",
+)  # fmt: skip
+
+FEATURES = {
+    "stream": "streamed", "scheduler": "cluster", "only": "some toys", "steps": "widths",
+    "as_json": "json",
+}  # fmt: skip
+"""Options whose features have another name in ``sparker.together``."""
+
+
+def check_together(*further: str) -> None:
+    """Refuse options that do not go together, before any file is read."""
+    given = set(further)
+    context = click.get_current_context()
+    for name, value in context.params.items():
+        feature = FEATURES.get(name, name)
+        if feature in together.FEATURES and name != "null" and _was_given(context, name, value):
+            given |= {feature}
+    if context.params.get("null") == "simulator":
+        given |= {"simulator", "simulator by name"}
+    together.check(given, as_options=True)
+
+
+def _was_given(context: click.Context, name: str, value: Any) -> bool:
+    default = context.get_parameter_source(name) in (None, ParameterSource.DEFAULT)
+    return not default and value not in (None, False, [])
+
+
+def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
+    """Take ``fit_options`` and the statistic out of a command's options, as the library knows them.
+
+    The device is chosen here, before anything runs on one.
+    """
+    import jax
+
+    from sparker.calibration.settings import option
+    from sparker.engine.config import FitConfig
+    from sparker.engine.widths import WidthConfig
+    from sparker.presets import annealed
+    from sparker.statistics.choose import named
+
+    device = options.pop("device")
+    if device is not None:
+        platform = {"gpu": "cuda"}.get(device, device)
+        jax.config.update("jax_platforms", platform)  # type: ignore[no-untyped-call]
+        try:
+            jax.devices(platform)
+        except RuntimeError as error:
+            raise BadInput(
+                f"there is no device {device!r} here, or JAX was installed without it: "
+                f"{str(error).splitlines()[0]}"
+            ) from error
+    preset: dict[str, Any] = {"config": FitConfig(), "widths": WidthConfig()}
+    if anneal:
+        preset = annealed()
+    steps = options.pop("steps")
+    kernels = {"n_kernels": options.pop("kernels"), "clip": options.pop("clip")}
+    statistic = options.pop("statistic", OWN_STATISTIC)
+    ranked: dict[str, Any]
+    if statistic == OWN_STATISTIC:
+        ranked = {
+            "config": replace(preset["config"], **kernels),
+            "widths": replace(preset["widths"], steps=steps) if steps else preset["widths"],
+        }
+    else:
+        ranked = {"statistic": named()[statistic]()}
+    return {
+        **ranked,
+        "n_toys": options.pop("toys"),
+        "seed": options.pop("seed"),
+        "preprocess": option(options.pop("preprocess")),
+        "combine": option(options.pop("combine")),
+    }
+
+
+def read_two(
+    reference: str,
+    data: str,
+    *,
+    columns: list[str],
+    ignore: list[str],
+    key: str | None,
+    reference_extra: list[str],
+    data_extra: list[str],
+    on_disk: bool = False,
+) -> "tuple[tables.Table, tables.Table]":
+    """Both files, with the same features in the same order; the reference not in memory if so."""
+    from sparker import tables
+
+    first = tables.read(
+        reference,
+        columns=columns or None,
+        ignore=ignore,
+        extra=reference_extra,
+        key=key,
+        on_disk=on_disk,
+    )
+    # By name, so that further columns of the data, or another order of them, do no harm.
+    wanted = list(first.columns) or columns or None
+    try:
+        second = tables.read(
+            data, columns=wanted, ignore=[] if wanted else ignore, extra=data_extra, key=key
+        )
+    except tables.FileError as error:
+        if first.columns and not columns:
+            raise BadInput(
+                f"{error} The features are those of {reference}: {', '.join(first.columns[:12])}"
+                f"{', ...' if len(first.columns) > 12 else ''}; --columns or --ignore choose others"
+            ) from error
+        raise
+    return first, second
+
+
+def check_outputs(outputs: dict[str, Path | None]) -> None:
+    """Say now, not after the calibration, that a file will have nowhere to go."""
+    for name, path in outputs.items():
+        if path and not path.parent.is_dir():
+            raise BadInput(f"there is no folder {path.parent}; make it, or choose another --{name}")
+
+
+def command_line() -> str:
+    """What was typed, to be repeated."""
+    return shlex.join(["sparker", *sys.argv[1:]])

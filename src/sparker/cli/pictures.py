@@ -1,0 +1,87 @@
+"""``--images``: which picture belongs to which row, asked before anything takes long."""
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparker.cli.options import BadInput
+
+if TYPE_CHECKING:
+    from sparker.tables import Table
+
+SUFFIXES = {".png", ".jpg", ".jpeg"}
+
+
+def picture_column(images: str | None, data: str, key: str | None) -> str | None:
+    """The column of the data that names the pictures; none where a folder holds them."""
+    if images is None or not Path(images).is_dir():
+        return images
+    from sparker.tables.files import open_table
+
+    with open_table(data, key) as source:  # a column may well be called as the folder is
+        return images if images in source.every else None
+
+
+def picture_files(
+    images: str | None, column: str | None, data: str, table: "Table"
+) -> list[Path] | None:
+    """The pictures, one a row and all of them there."""
+    if images is None:
+        return None
+    if column is None:
+        files = _in_folder(Path(images), data, len(table.points))
+    else:
+        files = _by_name([str(name) for name in table.extra[column]], column, data)
+    for row, file in enumerate(files):
+        _check(file, f"row {row} of {data}")
+    return files
+
+
+def _in_folder(folder: Path, data: str, n_rows: int) -> list[Path]:
+    files = [file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES]
+    if len(files) != n_rows:
+        raise BadInput(
+            f"{folder} holds {len(files)} pictures (.png, .jpg), {data} has {n_rows} rows; one a "
+            "row is needed, in the order of their names"
+        )
+    return sorted(files, key=_in_order)
+
+
+def _in_order(file: Path) -> list[str | int]:
+    """The parts of a name, its numbers as numbers: 2.png comes before 10.png."""
+    parts = re.split("([0-9]+)", file.name)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def _by_name(names: list[str], column: str, data: str) -> list[Path]:
+    from sparker.tables.errors import short
+
+    beside = Path(data).parent
+    files = [beside / name for name in names]
+    # Not file.is_file(), which raises where a name is too long for one.
+    lost = [row for row, file in enumerate(files) if not os.path.isfile(file)]
+    if lost:
+        row = lost[0]
+        name = short(names[row])
+        what = f"the picture {name!r}, which is not there" if name else "no picture"
+        others = f", and {len(lost) - 1} more rows are like it" if len(lost) > 1 else ""
+        raise BadInput(
+            f"row {row} of {data} names {what}{others}; {column} must hold the names of files, as "
+            f"seen from {beside}"
+        )
+    return files
+
+
+def _check(file: Path, row: str) -> None:
+    """That it is a picture; not all of it is looked at."""
+    from PIL import Image
+
+    try:
+        with Image.open(file, formats=("PNG", "JPEG")) as picture:
+            picture.verify()
+    # A damaged file makes its reader stumble in any way, over a SyntaxError of its own for one.
+    except Exception as error:
+        raise BadInput(
+            f"{file}, the picture of {row}, cannot be read as PNG or JPEG: {error}"
+        ) from error

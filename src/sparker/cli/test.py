@@ -1,0 +1,364 @@
+"""``sparker test``: two files in, a verdict out."""
+
+import csv
+import json
+import math
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparker.cli.options import (
+    FILE,
+    BadInput,
+    Out,
+    annealed_option,
+    cell,
+    check_outputs,
+    check_together,
+    column_options,
+    comma_list,
+    command_line,
+    fit_options,
+    fit_settings,
+    note,
+    read_two,
+    reader_may_leave,
+    statistic_option,
+)
+from sparker.cli.pictures import picture_column, picture_files
+from sparker.cli.share import check_share, cluster_at, say_made, share_options
+from sparker.system.atomic import whole_file
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sparker.result import TestResult
+    from sparker.streaming.reference import Streamed
+    from sparker.tables import Table
+
+MAX_OBSERVABLES = 20
+N_ROWS_SHOWN = 10
+
+
+@click.command()
+@click.argument("reference")
+@click.argument("data")
+@column_options
+@click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
+@click.option(
+    "--data-weights",
+    help="Column of DATA with the weights its rows would have in REFERENCE; then no row is lost.",
+)
+@click.option("--expected", type=float, help="Expected number of data rows, to test it as well.")
+@click.option("--groups", help="Column of both files; rows of a group are relabelled together.")
+@click.option(
+    "--group-rows",
+    type=click.IntRange(1),
+    help="Of larger groups take so many rows only, so that groups of many sizes can be relabelled.",
+)
+@click.option("--strata", help="Column of both files; labels are exchanged within strata only.")
+@click.option(
+    "--null",
+    default="permutation",
+    show_default=True,
+    type=click.Choice(["permutation", "simulator"]),
+    help="How anomaly-free experiments are made.",
+)
+@click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Read REFERENCE in blocks from disk, for more rows than fit into memory.",
+)
+@click.option(
+    "--memory",
+    type=click.FloatRange(0, min_open=True),
+    help="GiB that --stream may take; a quarter of what is free if not given.",
+)
+@click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
+@statistic_option
+@annealed_option
+@fit_options
+@click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps finished experiments; the same command continues there.",
+)
+@share_options
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Decide at this level: exit code 1 if p <= alpha.",
+)
+@click.option("--tail", is_flag=True, help="Extrapolate beyond the reach of the experiments, too.")
+@click.option("--text", help="Column of DATA with a text for each row, to show.")
+@click.option("--images", help="Column of DATA with picture files, or a folder of one a row.")
+@click.option(
+    "--observables",
+    callback=comma_list,
+    help="Columns of numbers to look at beside the test, not part of it.",
+)
+@click.option("--report", type=FILE, help="Write a report, an HTML file.")
+@click.option("--rows", type=FILE, help="Write a CSV file with the score of every data row.")
+@click.option("--save", type=FILE, help="Write the whole result, for `sparker report`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
+    """Do the rows of DATA come from the same distribution as those of REFERENCE?
+
+    Both are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns.
+    Prints the p-value, where the two differ, and which rows. Exit codes: 0 compatible or no
+    --alpha, 1 anomaly at --alpha, 2 bad input, 3 internal error, 130 interrupted.
+
+    Example: sparker test reference.csv data.csv --alpha 0.01 --report report.html
+    """
+    from sparker import detect
+    from sparker.streaming.reference import stream
+
+    check_together()
+    settings = fit_settings(options, anneal=options.pop("annealed"))
+    check_share(options["only"], settings["n_toys"])
+    outputs = {name: options[name] for name in ("report", "rows", "save")}
+    check_outputs(outputs)
+    stop = _stop(options["stop"])
+    _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
+    pictures = picture_column(options["images"], data, options["key"])
+    shown = [name for name in (options["text"], pictures) if name]
+    both = [*_given(options, "groups", "strata"), *options["observables"]]
+    weights, data_weights = _given(options, "weights"), _given(options, "data_weights")
+    first, second = read_two(
+        reference,
+        data,
+        columns=options["columns"],
+        ignore=options["ignore"],
+        key=options["key"],
+        reference_extra=[*both, *weights],
+        data_extra=[*both, *data_weights, *shown],
+        on_disk=options["stream"],
+    )
+    all_weights: Any = first.extra[weights[0]] if weights else None
+    if data_weights:
+        all_weights = all_weights, second.extra[data_weights[0]]
+    tested: Any = first
+    if options["stream"]:
+        tested = stream(first.points, memory=_bytes(options["memory"]))
+        first = _shown(first, tested)
+    images = picture_files(options["images"], pictures, data, second)
+    observables = [_observables(options["observables"], table) for table in (second, first)]
+    settings |= {
+        "null": _null(options["null"], options["pool"], options["group_rows"], first),
+        "reference_weights": all_weights,
+        "expected": options["expected"],
+        "groups": _of_both(options["groups"], first, second),
+        "strata": _of_both(options["strata"], first, second),
+        "store": options["store"],
+    }
+    with cluster_at(options["scheduler"]) as cluster:
+        if options["only"]:
+            detect.run_toys(tested, second, only=options["only"], cluster=cluster, **settings)
+            say_made(options["only"], options["store"], settings["n_toys"])
+            return
+        result = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
+    texts = second.extra[options["text"]].tolist() if options["text"] else None
+    _check_floor(options["alpha"], result)
+    anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
+    with reader_may_leave():
+        if options["as_json"]:
+            found = to_json(result, anomaly, options["alpha"], texts, tail=options["tail"])
+            click.echo(json.dumps(found, indent=1, allow_nan=False))
+        else:
+            speak(result, anomaly, options["alpha"], texts, tail=options["tail"])
+    if options["rows"]:
+        write_rows(options["rows"], result)
+    if options["save"]:
+        result.save(options["save"])
+    if options["report"]:
+        result.report(
+            options["report"],
+            texts=texts,
+            images=images,
+            observables=observables[0],
+            reference_observables=observables[1],
+            command=command_line(),
+            alpha=options["alpha"],
+        )
+    for name, path in outputs.items():
+        if path:
+            what = {"save": "result is", "rows": "rows are"}.get(name, "report is")
+            note(f"The {what} in {path}.")
+    if anomaly:
+        sys.exit(1)
+
+
+def most_anomalous(result: "TestResult", n: int, texts: list[Any] | None) -> list[dict[str, Any]]:
+    """The rows of the highest scores, as plain values."""
+    import numpy as np
+    from scipy.special import expit
+
+    log_ratio, components = result.data_log_ratio, result.data_components
+    if log_ratio is None or components is None:
+        return []
+    return [
+        {
+            "row": int(i),
+            "log_ratio": float(log_ratio[i]),
+            "anomaly_score": float(expit(log_ratio[i])),
+            "kernel": int(np.argmax(np.abs(components[i]))),
+            **({} if texts is None else {"text": str(texts[i])}),
+        }
+        for i in np.argsort(-log_ratio)[:n]
+    ]
+
+
+def to_json(
+    result: "TestResult",
+    anomaly: bool | None,
+    alpha: float | None,
+    texts: list[Any] | None,
+    *,
+    tail: bool,
+) -> dict[str, Any]:
+    """The schema of ``--json``, see docs/commands.md."""
+    found: dict[str, Any] = {"schema": 2, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
+    found["most_anomalous"] = most_anomalous(result, N_ROWS_SHOWN, texts)
+    if tail:
+        try:
+            fitted = result.tail_fit()
+            found["extrapolated"] = {
+                "p_value": fitted.p_value,
+                "at_reach": fitted.at_reach,
+                "p_interval": list(fitted.interval),
+                "significance": fitted.significance,
+                "goodness_of_fit": fitted.goodness_of_fit,
+            }
+        except ValueError as error:
+            found["extrapolated"] = {"refused": str(error)}
+    return found
+
+
+def speak(
+    result: "TestResult",
+    anomaly: bool | None,
+    alpha: float | None,
+    texts: list[Any] | None,
+    *,
+    tail: bool,
+) -> None:
+    """The result on stdout, for people."""
+    out = Out()
+    if anomaly is not None:
+        out.say(f"{'anomaly' if anomaly else 'compatible'} at alpha = {alpha:g}", style="bold")
+    out.say(result.summary())
+    if tail:
+        try:
+            out.say(str(result.tail_fit()))
+        except ValueError as error:
+            out.say(f"not extrapolated: {error}")
+    rows = most_anomalous(result, N_ROWS_SHOWN, texts)
+    if rows:
+        columns: dict[str, list[Any]] = {
+            "row": [str(row["row"]) for row in rows],
+            "log density ratio": [f"{row['log_ratio']:+.2f}" for row in rows],
+            "leading kernel": [str(row["kernel"]) for row in rows],
+        }
+        if texts is not None:
+            columns["text"] = [cell(row["text"], cut=True) for row in rows]
+        out.table("Most anomalous data rows, counted from 0", columns)
+
+
+def write_rows(path: Path, result: "TestResult") -> None:
+    """Score, leading kernel and components of every data row."""
+    import numpy as np
+    from scipy.special import expit
+
+    log_ratio, components = result.data_log_ratio, result.data_components
+    assert log_ratio is not None
+    assert components is not None
+    file = StringIO(newline="")
+    writer = csv.writer(file)
+    names = [f"component_{i}" for i in range(components.shape[1])]
+    writer.writerow(["row", "log_ratio", "anomaly_score", "leading_kernel", *names])
+    leading = np.argmax(np.abs(components), axis=1)
+    for i, (f, kernel, parts) in enumerate(zip(log_ratio, leading, components, strict=True)):
+        numbers = (f, expit(f))
+        writer.writerow([i, *map(brief, numbers), kernel, *map(brief, parts)])
+    try:
+        with whole_file(path) as target:
+            target.write(file.getvalue().encode())
+    except OSError as error:
+        raise BadInput(f"the rows could not be written to {path}: {error.strerror}") from error
+
+
+def brief(value: float) -> str:
+    """A number for a table."""
+    return f"{value:.6g}"
+
+
+def _bytes(gib: float | None) -> float | None:
+    return None if gib is None else gib * 2**30
+
+
+def _shown(table: "Table", reference: "Streamed") -> "Table":
+    """The part of a streamed table that a result keeps and a report shows."""
+    some = reference.survey
+    extra = {name: column[some.rows] for name, column in table.extra.items()}
+    return table._replace(points=some.points, extra=extra)
+
+
+def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | None":
+    if names:
+        for name in names:
+            if table.extra[name].dtype == object:
+                raise BadInput(f"the observable {name} holds texts; only numbers can be compared")
+        return {name: table.extra[name] for name in names}
+    if table.columns and len(table.columns) <= MAX_OBSERVABLES:
+        return dict(zip(table.columns, table.points.T, strict=True))
+    return None
+
+
+def _null(name: str, pool: str | None, group_rows: int | None, reference: "Table") -> Any:
+    from sparker import tables
+    from sparker.nulls import Permutation, Simulator
+
+    if pool is None:
+        return Permutation(group_rows=group_rows)
+    return Simulator(tables.read(pool, columns=reference.columns or None))
+
+
+def _given(options: dict[str, Any], *names: str) -> list[str]:
+    """The columns that these options name."""
+    return [options[name] for name in names if options[name]]
+
+
+def _of_both(name: str | None, *tables: "Table") -> Any:
+    return tuple(table.extra[name] for table in tables) if name else None
+
+
+def _check_floor(alpha: float | None, result: "TestResult") -> None:
+    """Where labels can be given in few ways only, no outcome may reach the level."""
+    n_ways = result.n_labellings
+    if alpha is not None and n_ways is not None and 1 / n_ways > alpha:
+        raise BadInput(
+            f"the p-value is {result.p_value:.3g}, but with {n_ways} ways to give the labels none "
+            f"below {1 / n_ways:.2g} is possible, and nothing could be an anomaly at --alpha "
+            f"{alpha:g}; take more groups, or a larger --alpha"
+        )
+
+
+def _check_reach(alpha: float | None, n_compared: int) -> None:
+    """Refuse a level that no outcome could reach, before hours are spent on it."""
+    if alpha is not None and 0 < n_compared < 1 / alpha - 1:
+        missing = math.ceil(1 / alpha - 1) - n_compared
+        raise BadInput(
+            f"{n_compared} experiments resolve p-values down to {1 / (n_compared + 1):.2g}, so "
+            f"nothing could be an anomaly at --alpha {alpha:g}; ask for {missing} more by "
+            "--toys, or for a larger --alpha"
+        )
+
+
+def _stop(wanted: bool) -> Any:
+    from sparker.calibration.sequential import Sequential
+
+    return Sequential() if wanted else None

@@ -1,0 +1,172 @@
+"""All that decides a test, beside its two samples."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparker.calibration.combine import Combination, minimum
+from sparker.calibration.sequential import Sequential
+from sparker.engine.config import FitConfig
+from sparker.engine.preprocess import Preprocess, decorrelate
+from sparker.engine.widths import WidthConfig
+from sparker.nulls import Scheme, Weights, scheme
+from sparker.statistics.choose import AnyStatistic, as_statistic
+from sparker.statistics.contract import Statistic
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Progress = bool | Callable[[int, int], None]
+Pair = tuple[ArrayLike, ArrayLike]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TestConfig:
+    """The settings of a test, checked; ``sparker.test`` makes one of its keyword arguments."""
+
+    __test__ = False  # not a test case, whatever pytest makes of the name
+
+    n_toys: int = 300
+    """Number of anomaly-free experiments; p-values go down to one over this + 1. To be chosen
+    beforehand: raised until p is small, it makes p-values too small."""
+    seed: int = 0
+    """Decides the toys and the fits; the same seed gives the same p-value."""
+    null: str | Scheme = "permutation"
+    """How anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``."""
+    reference_weights: Weights | None = None
+    """What reference rows must be weighted by to have the density expected of the data: a function
+    of rows; a pair, the weights of the reference rows and those that the data rows would have as
+    reference rows; or, at the cost of rows, the first alone."""
+    expected: float | None = None
+    """The number of data rows expected; if given, the total count is tested too."""
+    groups: Pair | None = None
+    """The group of each reference row and of each data row; groups stay together."""
+    strata: Pair | None = None
+    """The stratum of each reference row and of each data row (run, site, period, pair); labels are
+    exchanged within strata only, and only within them are rows compared."""
+    config: FitConfig | None = None
+    """The settings of the kernels and their training."""
+    widths: WidthConfig | None = None
+    """Which widths the kernels go through, how, and in how many steps."""
+    preprocess: Preprocess = decorrelate
+    """``decorrelate``, ``standardise``, ``whiten`` or ``unchanged``."""
+    combine: Combination = minimum
+    """How the widths become one test: ``minimum``, ``minimum_and_product``, ``product``,
+    ``cauchy``."""
+    statistic: AnyStatistic | None = None
+    """Another statistic than SparKer's, of ``sparker.statistics`` or a function (rng, sample) -> t;
+    it makes no use of ``config`` and ``widths``."""
+    stop: Sequential | None = None
+    """When to stop early, see ``Sequential``; left out, all toys are made."""
+    store: str | PathLike[str] | None = None
+    """A folder that keeps finished toys, so that an interrupted call can be continued."""
+    progress: Progress | None = None
+    """Whether to draw a progress bar on stderr (where that is a terminal, if left out), or a
+    function of (done, total)."""
+    chunk: int | None = None
+    """Toys trained at once; as many as are good for speed and fit into memory if left out."""
+    cluster: "Client | None" = field(default=None, repr=False)
+    """A Dask client whose workers make the toys (``sparker[cluster]``)."""
+
+    def __post_init__(self) -> None:
+        found = list(self._problems())
+        if found:
+            raise ValueError("; ".join(found))
+
+    def _problems(self) -> "list[str]":
+        found = []
+        if not _is_whole(self.n_toys) or not self.n_toys >= 1:
+            found.append(f"n_toys must be a whole number from 1 on, got {self.n_toys}")
+        if not _is_whole(self.seed) or not 0 <= self.seed < 2**32:
+            found.append(f"seed must be a whole number between 0 and 2**32 - 1, got {self.seed}")
+        if self.chunk is not None and (not _is_whole(self.chunk) or self.chunk < 1):
+            found.append(f"chunk must be at least 1, got {self.chunk}")
+        functions: dict[str, Any] = {"preprocess": self.preprocess, "combine": self.combine}
+        for name, value in functions.items():
+            if not callable(value):
+                found.append(f"{name} must be a function, see TestConfig, got {value!r}")
+        stop: Any = self.stop
+        if stop is not None and not isinstance(stop, Sequential):
+            found.append(f"stop must be a Sequential, got {stop!r}")
+        elif self.stop is not None and _is_whole(self.n_toys) and self.n_toys <= self.stop.table:
+            found.append(
+                f"n_toys must be more than the {self.stop.table} toys of stop's table, got "
+                f"{self.n_toys}"
+            )
+        return found
+
+    @property
+    def scheme(self) -> Scheme:
+        """What makes the toys."""
+        return scheme(self.null)
+
+    def chosen_statistic(self) -> Statistic:
+        """What is ranked."""
+        return as_statistic(
+            self.statistic, self.config or FitConfig(), self.widths or WidthConfig()
+        )
+
+    @property
+    def features(self) -> set[str]:
+        """What may not go with something else, see ``sparker.together``."""
+        names = ("expected", "groups", "strata", "config", "widths", "statistic", "stop", "store")
+        given = {name for name in (*names, "cluster") if getattr(self, name) is not None}
+        if self.reference_weights is not None:
+            given |= {"weights"}
+        if isinstance(self.reference_weights, tuple):
+            given |= {"data_weights"}
+        if self.null != "permutation":
+            given |= {"null"}
+        return given | self.scheme.features
+
+
+class TestKeywords(TypedDict, total=False):
+    """The same, as editors and type checkers want to know the keyword arguments."""
+
+    n_toys: int
+    seed: int
+    null: str | Scheme
+    reference_weights: Weights | None
+    expected: float | None
+    groups: Pair | None
+    strata: Pair | None
+    config: FitConfig | None
+    widths: WidthConfig | None
+    preprocess: Preprocess
+    combine: Combination
+    statistic: AnyStatistic | None
+    stop: Sequential | None
+    store: str | PathLike[str] | None
+    progress: Progress | None
+    chunk: int | None
+    cluster: "Client | None"
+
+
+def from_keywords(keywords: dict[str, Any]) -> TestConfig:
+    """Settings by name; a name that is none gets the nearest one told."""
+    known = [each.name for each in fields(TestConfig)]
+    unknown = [name for name in keywords if name not in known]
+    if unknown:
+        hints = []
+        for name in unknown:
+            near = difflib.get_close_matches(name, known, 1)
+            hints.append(f"{name!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+        raise TypeError(f"there is no setting {', '.join(hints)}; settings are {', '.join(known)}")
+    return TestConfig(**keywords)
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(value)) and int(value) == value
+    except (TypeError, ValueError):
+        return False
+
+
+def defaults() -> dict[str, Any]:
+    """The names of all settings, and what they are if left out."""
+    return {each.name: each.default for each in fields(TestConfig) if each.default is not MISSING}

@@ -1,0 +1,102 @@
+"""What a fit is made of and run with: as a user sets it, and as the compiled program sees it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from sparker.engine.ensemble import Competition, softmax
+from sparker.engine.losses import Loss, neyman_pearson
+from sparker.engine.sample import AnyArray
+from sparker.engine.widths import Schedule
+
+MAX_ROUNDED = 32
+"""Rounding to bfloat16 moves a point by about a six-hundredth of its distance from the middle,
+which is at most about the largest width: by a twentieth of the smallest, if they span no more than
+this."""
+
+
+class Design(NamedTuple):
+    """What shapes the program: a change here compiles anew."""
+
+    n_kernels: int
+    loss: Loss
+    competition: Competition
+    precision: jax.lax.Precision  # of the matrix products in training
+    n_candidates: int = 0  # data points looked at in an exploration
+    rounded: bool = False  # whether training may multiply points in bfloat16
+
+
+class Rates(NamedTuple):
+    """The numbers of a fit: these may change without compiling anew."""
+
+    clip: AnyArray
+    l2: AnyArray
+    location: AnyArray
+    amplitude: AnyArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitConfig:
+    """The settings of a fit, beside its width schedule."""
+
+    n_kernels: int = 5
+    clip: float = 5.0
+    """Largest amplitude of a kernel, which is a log density ratio."""
+    l2: float = 0.0
+    """Coefficient of the sum of squared amplitudes that is added to the loss."""
+    location_rate: float = 0.01
+    """Step size of the locations, in widths."""
+    amplitude_rate: float = 0.1
+    """Step size of the amplitudes."""
+    n_candidates: int = 512
+    """Data points that are looked at in an exploration, where toys have points of their own; where
+    they share them, ``scan.SHARED`` times as many points, data or not."""
+    loss: Loss = neyman_pearson
+    competition: Competition = softmax
+    dtype: type[np.floating] = np.float32
+    precision: jax.lax.Precision = jax.lax.Precision.DEFAULT
+    """Of the matrix products in training, which many features need: the device's fastest unless
+    told otherwise. On NVIDIA GPUs that is bfloat16 in the steps of ``gradient_gpu``, if all widths
+    of the schedule span less than ``MAX_ROUNDED``, and TF32 elsewhere; HIGH is TF32, HIGHEST single
+    precision. The statistic is always evaluated in double precision."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:
+            raise ValueError(f"n_kernels must be a whole number from 1 on, got {self.n_kernels!r}")
+        if not isinstance(self.n_candidates, int | np.integer) or self.n_candidates < 1:
+            raise ValueError(
+                f"n_candidates must be a whole number from 1 on, got {self.n_candidates!r}"
+            )
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {np.dtype(self.dtype)}")
+        for name in ("clip", "location_rate", "amplitude_rate"):
+            value = getattr(self, name)
+            if not 0 < value < np.inf:
+                raise ValueError(f"{name} must be positive and finite, got {value}")
+        if not 0 <= self.l2 < np.inf:
+            raise ValueError(f"l2 must be at least 0 and finite, got {self.l2}")
+
+    @property
+    def design(self) -> Design:
+        """The part that shapes the compiled program."""
+        return Design(
+            self.n_kernels, self.loss, self.competition, self.precision, self.n_candidates
+        )
+
+    def design_for(self, schedule: Schedule) -> Design:
+        """The same, with products rounded where these widths allow it."""
+        fastest = self.precision == jax.lax.Precision.DEFAULT
+        harmless = schedule.sigma.max() <= MAX_ROUNDED * schedule.sigma.min()
+        return self.design._replace(rounded=bool(fastest and harmless))
+
+    @property
+    def rates(self) -> Rates:
+        """The numbers it is run with."""
+        return Rates(
+            *(
+                np.asarray(rate, self.dtype)
+                for rate in (self.clip, self.l2, self.location_rate, self.amplitude_rate)
+            )
+        )

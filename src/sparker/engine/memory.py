@@ -1,0 +1,217 @@
+"""How many toys fit into the memory there is.
+
+The size is a power of two under a cap that memory rarely reaches, so that two runs on like machines
+choose the same one: toys agree to the last bit within a chunk size and to rounding across sizes.
+"""
+
+from typing import NamedTuple
+
+import jax
+
+from sparker.engine.distances import MAX_DIRECT_FEATURES
+from sparker.engine.scan import LANDMARKS, MAX_DATA, SHARED
+from sparker.system.machine import free_memory, n_cores
+
+MAX_TOYS = {"cpu": 64}
+MAX_TOYS_ELSEWHERE = 256
+"""Past these sizes a chunk gains no speed: the processor, or the accelerator, is full already."""
+
+MAX_ROWS = {"cpu": 200_000}
+MAX_ROWS_IN_LANES = 2**20
+"""Rows of all toys of a chunk together: with more of them arrays do not stay in the caches. Where
+steps take few rows at a time, what counts is that toys share the kernel values of a look."""
+
+MIN_TOYS = 2
+"""A chunk of one is no cheaper than a chunk of two, and on CPUs slower: XLA's sums over a single
+row are not vectorised."""
+
+SCAN_VALUES = {"cpu": 2**21}
+SCAN_VALUES_ELSEWHERE = 2**26
+"""Kernel values that an exploration holds at once, of all toys of a chunk together."""
+
+SCAN_ARRAYS = 6
+"""Of a block: distances, two kernels and their products."""
+
+USABLE = 0.6
+"""Share of the free memory that a chunk may plan with; the rest is for the allocator's slack."""
+
+
+def in_lanes(n_features: int) -> bool:
+    """Whether a chunk keeps one core busy, and not all of them: few features on a CPU."""
+    return jax.default_backend() == "cpu" and n_features <= MAX_DIRECT_FEATURES
+
+
+class Need(NamedTuple):
+    """What a chunk takes: bytes beside the toys, and of each toy."""
+
+    fixed: float
+    each: float
+
+    def room(self, free: float) -> float:
+        """How many toys fit."""
+        return (USABLE * free - self.fixed) / self.each
+
+
+def n_lanes(need: Need, n_features: int, chunk: int = MIN_TOYS) -> int:
+    """How many chunks of so many toys run side by side on one CPU: one a core, if they fit."""
+    if not in_lanes(n_features):
+        return 1
+    return max(1, min(n_cores(), int(need.room(free_memory()) // chunk)))
+
+
+def chunk_need(
+    *,
+    n_rows: int,
+    n_features: int,
+    n_kernels: int,
+    n_widths: int,
+    itemsize: int,
+    points_itemsize: int,
+    own_points: bool,
+    n_candidates: int = 0,
+) -> Need:
+    """What a chunk takes, of toys of this shape.
+
+    ``itemsize`` is that of the training, ``points_itemsize`` that of the points as given.
+    """
+    toy = toy_bytes(n_rows, n_features, n_kernels, n_widths, itemsize)
+    points = points_bytes(n_rows, n_features, itemsize)
+    centred = n_rows * n_features * points_itemsize
+    # Points of a toy's own take room where they are drawn, too.
+    fixed, each = (0, toy + points + 2 * centred) if own_points else (points + centred, toy)
+    if n_candidates:
+        each += scan_bytes(n_rows, n_features, n_candidates, itemsize, own_points)
+        fixed += SCAN_ARRAYS * max(n_rows, _scan_values()) * itemsize
+    return Need(fixed, each)
+
+
+def toys_per_chunk(
+    n_toys: int,
+    need: Need,
+    *,
+    n_rows: int,
+    n_features: int,
+    n_devices: int = 1,
+    free_bytes: float | None = None,
+) -> int:
+    """The number of toys to train at once on each device, or on each core of a CPU."""
+    free = free_memory(n_devices) if free_bytes is None else free_bytes
+    lanes = 1
+    if n_devices == 1 and free_bytes is None:
+        lanes = n_lanes(need, n_features)
+    most = most_toys()
+    if jax.default_backend() in MAX_ROWS:
+        rows = MAX_ROWS_IN_LANES if in_lanes(n_features) else MAX_ROWS[jax.default_backend()]
+        most = max(min(most, rows // n_rows), MIN_TOYS)
+    return toys_that_fit(
+        -(-n_toys // (n_devices * lanes)),
+        need.fixed,
+        need.each * lanes,
+        most=most,
+        free=free,
+        need=f"fits of {n_rows} rows with {n_features} features need",
+        remedy="take fewer rows, a machine with more memory, or stream the reference",
+    )
+
+
+MAX_FOR_BLOCKS = 2**32
+"""Bytes that passes over rows on disk may take on a CPU, unless told otherwise."""
+
+MAX_IN_BLOCK = {"cpu": 2**20}
+MAX_IN_BLOCK_ELSEWHERE = 2**26
+"""Rows of a block, of all toys of a chunk together."""
+
+
+def for_blocks(memory: float | None) -> float:
+    """Bytes that passes over rows on disk may take."""
+    if memory is not None:
+        return memory
+    most = MAX_FOR_BLOCKS if jax.default_backend() == "cpu" else float("inf")
+    return min(free_memory() / 4, most)
+
+
+def toys_by_labels(n_toys: int, n_rows: int, memory: float) -> int:
+    """How many toys to train at once on rows from disk, if two bits a row and toy are kept."""
+    return toys_that_fit(
+        n_toys,
+        0,
+        n_rows / 4,
+        most=most_toys(),
+        free=memory / 2,
+        need=f"the labels of {n_rows} rows need",
+        remedy="give stream more memory (--memory)",
+    )
+
+
+def block_of_rows(n_rows: int, n_features: int, n_toys: int, n_kernels: int, memory: float) -> int:
+    """Rows of a block in which so many toys are trained, a power of two."""
+    toy = toy_bytes(1024, n_features, n_kernels, 0, 4) / 1024 + 16
+    each = n_toys * toy + points_bytes(1, n_features, 4)
+    most = MAX_IN_BLOCK.get(jax.default_backend(), MAX_IN_BLOCK_ELSEWHERE) // n_toys
+    wanted = max(1024, min(n_rows, most, int(memory / 2 / each)))
+    return 1 << (wanted.bit_length() - 1)
+
+
+def most_toys() -> int:
+    """Of a chunk on this device."""
+    return MAX_TOYS.get(jax.default_backend(), MAX_TOYS_ELSEWHERE)
+
+
+def toys_that_fit(
+    n_toys: int, fixed: float, each: float, *, most: int, free: float, need: str, remedy: str
+) -> int:
+    """A power of two of toys that take ``each`` bytes beside what is ``fixed``.
+
+    ``need`` and ``remedy`` say what takes so much, and what helps, where not even two fit.
+    """
+    room = Need(fixed, each).room(free)
+    if room < MIN_TOYS:
+        needed = (fixed + MIN_TOYS * each) / USABLE
+        raise MemoryError(
+            f"{need} about {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; {remedy}"
+        )
+    wanted = max(1 << (n_toys - 1).bit_length(), MIN_TOYS)
+    return 1 << (int(min(room, most, wanted)).bit_length() - 1)
+
+
+def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, itemsize: int) -> int:
+    """What training one toy takes beside the points.
+
+    For each kernel four arrays of N (distance, value, share, response), its component in double
+    precision, and either its differences in each feature or its product with the points; a few for
+    the sample; and the models read off. What the compiler really allocates stays below; a test
+    holds it to that.
+    """
+    for_distances = n_features if n_features <= MAX_DIRECT_FEATURES else 1
+    rows = ((6 + for_distances) * n_kernels + 10) * n_rows
+    models = (2 * n_widths + 10) * n_kernels * (n_features + 1)
+    return (rows + models) * itemsize
+
+
+def scan_bytes(
+    n_rows: int, n_features: int, n_candidates: int, itemsize: int, own_points: bool
+) -> int:
+    """What a scan takes beside the block of kernel values: sums, candidates, landmarks."""
+    looked_at = n_candidates if own_points else SHARED * n_candidates
+    numbers = 16 * n_rows + looked_at * (n_features + 32)
+    if own_points:
+        numbers += min(MAX_DATA, n_rows) * (n_features + 8) + LANDMARKS[0] * n_features
+        numbers += SCAN_ARRAYS * n_rows  # at least one candidate at a time
+    return numbers * itemsize
+
+
+def scan_block(n_rows: int) -> int:
+    """How many candidates are looked at at a time, if each has so many kernel values."""
+    return max(1, _scan_values() // n_rows)
+
+
+def _scan_values() -> int:
+    return SCAN_VALUES.get(jax.default_backend(), SCAN_VALUES_ELSEWHERE)
+
+
+def points_bytes(n_rows: int, n_features: int, itemsize: int) -> int:
+    """What the points take in training and again, in double precision, in the evaluation.
+
+    Each time as given, feature by feature, and while their norms are summed.
+    """
+    return 3 * n_rows * n_features * (itemsize + 8)

@@ -1,0 +1,226 @@
+"""Features brought to comparable scales before the fit: its kernels are round.
+
+Each option is a function of points that never sees who is data: it returns a ``Transform``, which
+the result keeps and applies to new rows. Columns that do not vary are dropped: they tell nothing
+and have no scale.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+
+class Transform(NamedTuple):
+    """A shift and a linear map of the columns kept, and the way back."""
+
+    kept: np.ndarray  # (k,) the columns that vary
+    centre: np.ndarray  # (d,) what is subtracted; of a column not kept, its constant value
+    matrix: np.ndarray  # (k,) one factor a column, or (k, r)
+    back: np.ndarray  # its inverse where the points vary, (k,) or (r, k)
+
+    @property
+    def dropped(self) -> np.ndarray:
+        """The columns that did not vary."""
+        return np.setdiff1d(np.arange(len(self.centre)), self.kept)
+
+    @property
+    def units(self) -> np.ndarray:  # (k,)
+        """What each column is measured in: how far it goes as the fitted coordinates go by one."""
+        return self.back if self.back.ndim == 1 else np.linalg.norm(self.back, axis=0)
+
+    def loadings(self, direction: np.ndarray) -> np.ndarray:  # (r,) -> (k,)
+        """A direction of the fit in the columns, each in its unit."""
+        if self.matrix.ndim == 1:
+            return direction
+        found = self.units * (self.matrix @ direction)
+        return found / (np.linalg.norm(found) or 1)
+
+    def principal(
+        self, fitted: np.ndarray, n: int, weights: np.ndarray | None = None
+    ) -> np.ndarray:  # (N, r) -> (r, n)
+        """Directions of the fit along which the columns, each in its unit, vary most.
+
+        Where directions were stretched, the fitted points vary alike in all, and their own
+        principal directions would be those of chance.
+        """
+        if self.matrix.ndim == 1:
+            return principal_directions(fitted, n, weights)
+        from_fit = self.back / self.units  # (r, k)
+        along = from_fit @ principal_directions(fitted @ from_fit, n, weights)
+        found, signs = np.linalg.qr(along[:, : min(n, len(along))])
+        found = found * np.where(np.diagonal(signs) < 0, -1, 1)
+        return np.pad(found, [(0, 0), (0, n - found.shape[1])])
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, r)
+        """The rows as they are fitted, in the precision they came in."""
+        if points.shape[1] != len(self.centre):
+            raise ValueError(
+                f"rows have {points.shape[1]} features, the test was made with {len(self.centre)}"
+            )
+        fitted = _columns(points, self.kept) - self.centre[self.kept].astype(points.dtype)
+        matrix = self.matrix.astype(points.dtype)
+        if matrix.ndim == 2:
+            return fitted @ matrix
+        fitted *= matrix  # in place: rows may be millions
+        return fitted
+
+    def inverse(self, fitted: np.ndarray) -> np.ndarray:  # (..., r) -> (..., d)
+        """Fitted coordinates, of a kernel for instance, back in the user's units."""
+        back = fitted * self.back if self.back.ndim == 1 else fitted @ self.back
+        points = np.broadcast_to(self.centre, (*fitted.shape[:-1], len(self.centre))).copy()
+        points[..., self.kept] += back
+        return points
+
+    def strays(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (d - k,)
+        """For each dropped column, how many rows differ from the value it always had."""
+        dropped = self.dropped
+        same = np.isclose(points[:, dropped], self.centre[dropped], rtol=1e-5, atol=0)
+        return np.sum(~same, axis=0)
+
+
+Preprocess = Callable[[np.ndarray], Transform]
+
+
+def standardise(points: np.ndarray) -> Transform:
+    """Zero mean and unit variance in every column.
+
+    >>> import numpy as np
+    >>> transform = standardise(np.array([[1.0, 7.0, 0.0], [3.0, 7.0, 0.5]]))
+    >>> transform(np.array([[1.0, 7.0, 0.25]])).tolist(), transform.dropped.tolist()
+    ([[-1.0, 0.0]], [1])
+    """
+    kept, centre = _varying(points)
+    scale = _spread(points, kept, centre)
+    return Transform(kept, centre, 1 / scale, scale)
+
+
+BLOCK_VALUES = 2**20
+"""Values that are worked on at a time: in double precision, they then stay in the caches."""
+
+MAX_DIRECTIONS = 10
+"""Up to so many directions kernels can fill."""
+
+FLATTEST = 1e-3
+"""Of the variance of a column; directions with less are stretched no further than this one."""
+
+
+def decorrelate(points: np.ndarray) -> Transform:
+    """Unit variance in every direction, as far as no more than MAX_DIRECTIONS then count.
+
+    Columns that go together leave thin directions, in which rows that break the rule stand out and
+    to which a round kernel is blind. So directions are stretched, but each one that is stretched
+    must be filled with kernels, and in many dimensions most hold noise. As many count as
+    ``(sum v)^2 / sum v^2`` of their variances v, and each v is divided by the largest power of
+    itself, up to 1, that this allows: all are the same in few dimensions, and columns are only
+    standardised where there are many in any case.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> x[:, 1] = x[:, 0] + 0.1 * x[:, 1]
+    >>> abs(np.cov(decorrelate(x)(x).T)).round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    plain = standardise(points)
+    if len(plain.kept) == 1:
+        return plain
+    standardised = plain(points)
+    covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
+    if np.trace(covariance) ** 2 >= MAX_DIRECTIONS * np.sum(covariance**2):
+        return plain  # too many count as it is, whichever they are
+    variance, axes = np.linalg.eigh(covariance)
+    variance = np.maximum(variance, FLATTEST)
+    power = _flattening(variance)
+    if power == 0:
+        return plain
+    # Along the axes and back again: each coordinate stays close to a column.
+    stretch = variance ** (-power / 2)
+    forth, back = (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
+    return Transform(plain.kept, plain.centre, plain.matrix[:, None] * forth, back * plain.back)
+
+
+def _flattening(variance: np.ndarray) -> float:
+    """The largest power up to 1 by which variances may be divided."""
+
+    def directions(power: float) -> float:
+        left = variance ** (1 - power)
+        return float(left.sum() ** 2 / (left**2).sum())
+
+    if directions(0) >= MAX_DIRECTIONS:
+        return 0.0
+    if directions(1) <= MAX_DIRECTIONS:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if directions(middle) < MAX_DIRECTIONS else (low, middle)
+    return low
+
+
+def unchanged(points: np.ndarray) -> Transform:
+    """The columns as they are, for features that share a scale already."""
+    kept, centre = _varying(points)
+    centre[kept] = 0
+    return Transform(kept, centre, np.ones(len(kept)), np.ones(len(kept)))
+
+
+def whiten(points: np.ndarray) -> Transform:
+    """Unit variance in every direction, and no correlations.
+
+    Directions in which the points do not vary, such as those beyond the number of rows, are left
+    out.
+    """
+    kept, centre = _varying(points)
+    scale = _spread(points, kept, centre)  # units must not decide what counts as flat
+    standardised = (_columns(points, kept) - centre[kept]) / scale
+    variance, directions = np.linalg.eigh(standardised.T @ standardised / len(points))
+    # What rounding alone leaves of a direction without variance.
+    floor = len(kept) * np.finfo(points.dtype).eps * variance[-1]
+    solid = variance > floor
+    matrix = directions[:, solid] / np.sqrt(variance[solid])
+    back = directions[:, solid] * np.sqrt(variance[solid])
+    return Transform(kept, centre, matrix / scale[:, None], back.T * scale)
+
+
+def principal_directions(
+    points: np.ndarray, n: int, weights: np.ndarray | None = None
+) -> np.ndarray:  # (N, d) -> (d, n)
+    """The directions of largest variance; zeros for those that the points do not have."""
+    centred = points - np.average(points, axis=0, weights=weights).astype(points.dtype)
+    if weights is not None:
+        centred *= np.sqrt(weights / weights.max())[:, None]
+    last = len(centred.T) - 1
+    some = (max(0, last - n + 1), last)
+    found = eigh(centred.T @ centred, subset_by_index=some)[1][:, ::-1]
+    # Of the two signs an eigenvector may have, the one whose largest entry is positive.
+    largest = np.argmax(np.abs(found), axis=0)
+    found = found * np.sign(found[largest, np.arange(found.shape[1])])
+    return np.pad(found, [(0, 0), (0, n - found.shape[1])])
+
+
+def _columns(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """These columns; without a copy where they are all there are."""
+    return points if len(kept) == points.shape[1] else points[:, kept]
+
+
+def _spread(points: np.ndarray, kept: np.ndarray, centre: np.ndarray) -> np.ndarray:  # (k,)
+    """The standard deviations of columns, in double precision and block by block."""
+    total = np.zeros(len(kept))
+    size = max(1, BLOCK_VALUES // points.shape[1])
+    for start in range(0, len(points), size):
+        away = _columns(points[start : start + size], kept) - centre[kept]
+        total += np.einsum("ij,ij->j", away, away)
+    return np.sqrt(total / len(points))
+
+
+def _varying(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (k,), (d,)
+    """The columns that vary by more than rounding, and where each column's middle is."""
+    low, high = points.min(0), points.max(0)
+    noise = 8 * np.finfo(points.dtype).eps * np.maximum(np.abs(low), np.abs(high))
+    kept = np.flatnonzero(high - low > noise)
+    if len(kept) == 0:
+        raise ValueError(
+            f"none of the {points.shape[1]} columns varies; there is nothing to compare"
+        )
+    return kept, points.mean(0, dtype=np.float64)

@@ -1,0 +1,280 @@
+"""From which width to which the kernels are annealed, and at which widths the test is read off.
+
+Everything here looks at the pooled points and never at who is data, so a calibration that relabels
+them stays exact.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.spatial.distance import pdist, squareform
+
+from sparker.engine.sample import as_points
+
+Annealing = Callable[[float, float, int], np.ndarray]
+
+
+class Schedule(NamedTuple):
+    """The width at each training step, and after which steps the model is read off."""
+
+    sigma: np.ndarray  # (T,) falling
+    read_off: np.ndarray  # (m,) rising step indices, the last one T - 1
+    explore: np.ndarray = np.empty(0, int)  # (e,) steps before which idle kernels are placed anew
+
+    @property
+    def widths(self) -> np.ndarray:  # (m,)
+        """The widths at which the model is read off, widest first."""
+        return self.sigma[self.read_off]
+
+    def every(self, n_steps: int = 1) -> "Schedule":
+        """The same annealing read off every ``n_steps``: a fit's whole trajectory."""
+        if n_steps < 1:
+            raise ValueError(f"n_steps must be at least 1, got {n_steps}")
+        return self._replace(read_off=np.arange(len(self.sigma) - 1, -1, -n_steps)[::-1])
+
+
+def linear(first: float, last: float, steps: int) -> np.ndarray:  # (T,)
+    """Equal decrements, ``sigma_t = sigma_0 - (sigma_0 - sigma_T) t / T``.
+
+    Paper: prints a plus sign, with which the widths would grow.
+    """
+    rest = np.arange(steps - 1, -1, -1) / steps
+    return last + (first - last) * rest  # in this form the last width is exact
+
+
+def geometric(first: float, last: float, steps: int) -> np.ndarray:  # (T,)
+    """Equal ratios, ``sigma_t = sigma_0 (sigma_T / sigma_0)^(t / T)``."""
+    return first * (last / first) ** (np.arange(1, steps + 1) / steps)
+
+
+def distance_range(
+    points: ArrayLike, *, max_points: int = 2000, seed: int = 0
+) -> tuple[float, float]:
+    """The 1 % and 99 % percentiles of the pairwise distances, on a random subset of the points.
+
+    Distances of zero between repeated points are left out: they would ask for kernels of no width.
+    """
+    return _percentiles(_distances(as_points("points", points), max_points, seed))
+
+
+def width_range(points: ArrayLike, *, max_points: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """The paper's first and last width: twice the 99 % and half the 1 % distance percentile."""
+    low, high = distance_range(points, max_points=max_points, seed=seed)
+    return 2 * high, low / 2
+
+
+def resolvable_range(
+    points: ArrayLike,
+    *,
+    n_rows: int | None = None,
+    fewest: int = 100,
+    max_points: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The widest and the narrowest width at which a sample of this size can tell anything.
+
+    Its size is the number of points, or ``n_rows`` if these are only some of them.
+
+    The first is the 99 % percentile of the distances: a kernel that wide sees every point. The last
+    leaves the median point ``fewest`` others under its kernel (or a tenth of all, if that is less):
+    narrower ones fit single points. Counting points, unlike a percentile of the distances, asks the
+    same of any sample size and any number of features.
+    """
+    x = as_points("points", points)
+    distances = _distances(x, max_points, seed)
+    _, first = _percentiles(distances)
+    squared = squareform(distances) ** 2
+    n_all = n_rows or len(x)
+    wanted = min(fewest, n_all / 10) / n_all * len(squared)
+
+    def others(log_width: float) -> float:
+        under = np.exp(-0.5 * squared * np.exp(-2 * log_width))
+        return float(np.median(under.sum(1)) - 1 - wanted)
+
+    widest = np.log(first)
+    # Down to a millionth; where points repeat so often that this is still too many, it is enough.
+    narrowest = widest - np.log(1e6)
+    if others(narrowest) >= 0 or others(widest) <= 0:
+        return first, first * 1e-2
+    return first, float(np.exp(brentq(others, narrowest, widest, xtol=1e-3)))
+
+
+def _distances(x: np.ndarray, max_points: int, seed: int) -> np.ndarray:  # of each pair
+    """The distances between all points, or between those of a random subset."""
+    if len(x) > max_points:
+        x = x[np.random.default_rng(seed).choice(len(x), max_points, replace=False)]
+    x = x - x.mean(0, dtype=np.float64)
+    if x.shape[1] <= MAX_DIFFERENCES:
+        return pdist(x)
+    one, other = np.triu_indices(len(x), 1)
+    norms = np.einsum("ij,ij->i", x, x)
+    squared = norms[one] + norms[other] - 2 * (x @ x.T)[one, other]
+    # Only of neighbours does a difference of large numbers leave too few digits.
+    near = np.flatnonzero(squared < 1e-6 * norms.max())
+    for some in np.array_split(near, 1 + len(near) // len(x)):
+        squared[some] = np.sum((x[one[some]] - x[other[some]]) ** 2, 1)
+    return np.sqrt(squared)
+
+
+MAX_DIFFERENCES = 16
+"""With more features than this, distances are faster by one matrix product."""
+
+
+def _percentiles(distances: np.ndarray) -> tuple[float, float]:
+    apart = distances[distances > 0]
+    if len(apart) == 0:
+        n_points = round((1 + (1 + 8 * len(distances)) ** 0.5) / 2)
+        raise ValueError(
+            f"all of the {n_points} points looked at are the same; widths need points that differ"
+        )
+    low, high = np.quantile(apart, [0.01, 0.99])
+    return float(low), float(high)
+
+
+def stairs(first: float, last: float, *, steps: int = 200, n_widths: int = 10) -> Schedule:
+    """Stand still at ``n_widths`` log-spaced widths, the first and the last among them.
+
+    At each of them the kernels that have found nothing are placed anew, all are trained for an
+    equal share of the steps, and the model is read off.
+
+    >>> plan = stairs(8.0, 1.0, steps=8, n_widths=4)
+    >>> plan.sigma.round(1).tolist()
+    [8.0, 8.0, 4.0, 4.0, 2.0, 2.0, 1.0, 1.0]
+    >>> plan.explore.tolist(), plan.read_off.tolist()
+    ([0, 2, 4, 6], [1, 3, 5, 7])
+    """
+    steps, n_widths = _check_plan(first, last, steps, n_widths)
+    ends = _equal_shares(steps, n_widths)
+    starts = np.append(0, ends[:-1])
+    sigma = np.repeat(np.geomspace(first, last, n_widths), ends - starts)
+    return Schedule(sigma, ends - 1, starts)
+
+
+def schedule(
+    first: float,
+    last: float,
+    *,
+    steps: int = 1000,
+    n_widths: int = 10,
+    annealing: Annealing = linear,
+) -> Schedule:
+    """Anneal from the first width to the last, read off at ``n_widths`` log-spaced widths.
+
+    Paper: reads off at equally spaced steps of a linear annealing, nine of ten of which lie where
+    the kernels are still wider than any local signal. Widths at equal ratios cover every scale
+    alike. The first width itself is not read off: there the amplitudes are still zero. Where a
+    linear annealing runs past several of the last widths in one step, the steps just before the
+    end stand in, so that the ``n_widths`` read-offs are always distinct. A constant width is read
+    off at equal numbers of steps.
+
+    >>> s = schedule(8.0, 0.5, steps=1000, n_widths=4)
+    >>> s.widths.round(2).tolist()
+    [4.0, 2.0, 1.0, 0.5]
+    """
+    steps, n_widths = _check_plan(first, last, steps, n_widths)
+    sigma = annealing(first, last, steps)
+    if first == last:
+        return Schedule(sigma, np.linspace(0, steps, n_widths + 1, dtype=int)[1:] - 1)
+    passed = np.searchsorted(-sigma, -geometric(first, last, n_widths))
+    latest = np.arange(steps - n_widths, steps)
+    # Distinct: at the latest where enough steps remain for the rest, and after the one before.
+    order = np.arange(n_widths)
+    read_off = np.maximum.accumulate(np.minimum(passed, latest) - order) + order
+    read_off[-1] = steps - 1
+    return Schedule(sigma, read_off)
+
+
+def _equal_shares(steps: int, n_widths: int) -> np.ndarray:  # (m,)
+    """Where each width's share of the steps ends."""
+    return np.arange(1, n_widths + 1) * steps // n_widths
+
+
+def _check_plan(first: float, last: float, steps: int, n_widths: int) -> tuple[int, int]:
+    if not 0 < last <= first < np.inf:
+        raise ValueError(f"widths must fall from first to last > 0, got {first} to {last}")
+    if int(steps) != steps or int(n_widths) != n_widths or not 1 <= n_widths <= steps:
+        raise ValueError(
+            f"n_widths and steps must be whole numbers, 1 <= n_widths <= steps, got n_widths "
+            f"{n_widths} and steps {steps}"
+        )
+    return int(steps), int(n_widths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthConfig:
+    """How a schedule is made for points not seen yet: a range of widths, and a way through it."""
+
+    steps: int = 200
+    n_widths: int = 10
+    annealing: Annealing | None = None
+    """How the widths shrink, with kernels that stay where training takes them (``schedule``). None:
+    they stand still at each width, and idle kernels are placed anew there (``stairs``)."""
+    evenly: bool = False
+    """Whether an annealing is read off after equal numbers of steps, as the paper does, and not at
+    equal ratios of the width."""
+    span: Callable[[np.ndarray], tuple[float, float]] = resolvable_range
+    """Chooses the first and the last width from the points, without knowing who is data."""
+    first: float | None = None
+    """The first width, of points as they are fitted (decorrelated, as a rule), if not span's."""
+    last: float | None = None
+    """The last width, likewise."""
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < np.inf:
+                raise ValueError(f"{name} must be a positive width, got {value}")
+        if self.first is not None and self.last is not None and self.first < self.last:
+            raise ValueError(
+                f"widths must fall from first to last > 0, got {self.first} to {self.last}"
+            )
+        _check_plan(1.0, 0.5, self.steps, self.n_widths)
+
+    def schedule(self, points: ArrayLike, n_rows: int | None = None) -> Schedule:
+        """The schedule for these points, which may be some of so many rows.
+
+        Of ``span`` only ``resolvable_range`` itself asks how many there are.
+        """
+        first, last = self.first, self.last
+        if first is None or last is None:
+            if self.span is resolvable_range:
+                widest, narrowest = resolvable_range(np.asarray(points), n_rows=n_rows)
+            else:
+                widest, narrowest = self.span(np.asarray(points))
+            first, last = first or widest, last or narrowest
+        if self.annealing is None:
+            return stairs(first, last, steps=self.steps, n_widths=self.n_widths)
+        plan = schedule(
+            first, last, steps=self.steps, n_widths=self.n_widths, annealing=self.annealing
+        )
+        if not self.evenly:
+            return plan
+        return plan._replace(read_off=_equal_shares(self.steps, self.n_widths) - 1)
+
+
+def check_schedule(plan: Schedule) -> None:
+    """Refuse a schedule, made by hand perhaps, that training cannot follow."""
+    sigma, read_off, explore = plan
+    if (
+        len(sigma) == 0
+        or not np.all((sigma > 0) & np.isfinite(sigma))
+        or np.any(np.diff(sigma) > 0)
+    ):
+        raise ValueError("sigma must be positive widths that never grow from step to step")
+    rising = len(read_off) > 0 and np.all(np.diff(read_off) > 0)
+    if not rising or read_off[0] < 0 or read_off[-1] != len(sigma) - 1:
+        raise ValueError(
+            f"read_off must be rising step indices that end with the last, {len(sigma) - 1}, got "
+            f"{np.asarray(read_off).tolist()}"
+        )
+    if len(explore) and (
+        explore[0] != 0 or explore[-1] >= len(sigma) or np.any(np.diff(explore) < 1)
+    ):
+        raise ValueError(
+            f"explore must be rising step indices from 0 on, below {len(sigma)}, got "
+            f"{np.asarray(explore).tolist()}"
+        )

@@ -1,0 +1,16 @@
+"""Results and monitors from their files, whichever it is."""
+
+import os
+from pathlib import Path
+
+from sparker.findings.result import KIND as RESULT
+from sparker.monitor import KIND as MONITOR
+from sparker.monitor import Monitor
+from sparker.result import TestResult
+from sparker.system import archive
+
+
+def load(path: str | os.PathLike[str]) -> TestResult | Monitor:
+    """What ``save`` wrote: a test's result, or a monitor; whatever else is there does no harm."""
+    kind = archive.kind_of(Path(path), (RESULT, MONITOR))
+    return TestResult.load(path) if kind == RESULT else Monitor.load(path)

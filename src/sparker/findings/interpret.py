@@ -1,0 +1,122 @@
+"""From the table of toys to an answer: which width, which rows, what to know of them."""
+
+from typing import Any
+
+import numpy as np
+
+from sparker.calibration.plan import PreparedToys
+from sparker.calibration.pvalues import Ranked
+from sparker.calibration.toys import Table, check_finite
+from sparker.engine.ensemble import Ensemble
+from sparker.engine.preprocess import Transform
+from sparker.nulls import Samples
+from sparker.statistics.contract import Statistic
+
+
+def interpret(
+    observed: Samples,
+    statistic: Statistic,
+    prepared: PreparedToys,
+    table: Table,
+    ranked: Ranked,
+    n_made: int,
+) -> dict[str, Any]:
+    """What the observed row of the table says beside its toys: most of a ``Result``."""
+    transform = prepared.transform
+    data, reference = transform(observed.data), transform(observed.reference.shown)
+    measured = table.first(n_made)
+    statistics = np.asarray(measured.statistics)
+    check_finite(statistics[0])
+    p_by_statistic = ranked.p_by_column.reshape(statistics.shape[1:])
+    best, best_family = clearest(statistics, p_by_statistic)
+    columns = prepared.statistic.columns
+    data_components = reference_components = None
+    if table.models is not None:
+        model = Ensemble(*(array[best] for array in table.models))
+        data_components, reference_components = (
+            statistic.components(model, rows) for rows in (data, reference)
+        )
+    failed = ~np.all(np.isfinite(measured.columns[1:]), axis=1)
+    return {
+        "p_value": ranked.p_value,
+        "interval": ranked.interval,
+        "above": ranked.above,
+        "n_toys": ranked.n_toys,
+        "n_failed": int(failed.sum()),
+        "widths": columns if len(columns) else np.arange(statistics.shape[1]),
+        "families": prepared.statistic.families,
+        "observed": measured.at(0),
+        "null": measured.at(slice(1, None)),
+        "p_by_statistic": p_by_statistic,
+        "combined_score": float(ranked.score[0]),
+        "null_combined_score": ranked.score[1:],
+        "best": best,
+        "best_family": best_family,
+        "models": table.models,
+        "transform": transform,
+        "data_components": data_components,
+        "reference_components": reference_components,
+        **_plane(transform, data, reference, observed.shown_weights),
+        "reference_weights": observed.shown_weights,
+        "expected": observed.expected,
+        "n_reference": len(observed.reference),
+        "notes": _notes(transform, observed),
+    }
+
+
+def clearest(statistics: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m, r), (m, r)
+    """The width whose kernels tell most, and what is read off there most clearly.
+
+    Of the widths at which the statistic of the whole model has its smallest p-value, the one where
+    it is furthest above that of the toys: both are log-likelihoods, and comparable. Of its
+    statistics, which are not, the one furthest out in spreads of the toys.
+    """
+    toys = np.where(np.isfinite(statistics[1:]), statistics[1:], np.nan)
+    toys = np.where(np.isnan(toys).all(0), statistics[0], toys)  # no toy there: it says nothing
+    beyond = statistics[0] - np.nanmean(toys, axis=0)
+    spread = np.nanstd(toys, axis=0)
+    width = int(np.argmax(np.where(p[:, 0] == p[:, 0].min(), beyond[:, 0], -np.inf)))
+    distance = beyond[width] / np.where(spread[width] > 0, spread[width], 1)
+    return width, int(np.argmax(np.where(p[width] == p[width].min(), distance, -np.inf)))
+
+
+MAX_FOR_PLANE = 20_000
+"""Rows that decide in which plane all are drawn."""
+
+
+def _plane(
+    transform: Transform, data: np.ndarray, reference: np.ndarray, weights: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """The rows in the plane in which the reference varies most, to draw them in."""
+    some = np.arange(len(reference))
+    if len(some) > MAX_FOR_PLANE:
+        some = np.random.default_rng(0).choice(len(some), MAX_FOR_PLANE, replace=False)
+    directions = transform.principal(reference[some], 2, None if weights is None else weights[some])
+    return {
+        "data_plane": data @ directions,
+        "reference_plane": reference @ directions,
+        "directions": directions,
+    }
+
+
+def _notes(transform: Transform, observed: Samples) -> tuple[str, ...]:
+    notes = []
+    names = observed.reference.columns
+    dropped = [names[i] if names else str(i) for i in transform.dropped]
+    if dropped:
+        which = f"{'s' * (len(dropped) > 1)} {', '.join(dropped)} "
+        which += "do not vary and were" if len(dropped) > 1 else "does not vary and was"
+        notes.append(f"column{which} left out")
+        for name, n in zip(dropped, transform.strays(observed.data), strict=True):
+            if n:
+                notes.append(
+                    f"column {name} never varies in the reference, but {n} data rows differ "
+                    "from it there: an anomaly that this test does not see"
+                )
+    reference = observed.reference
+    if len(reference.shown_rows) < len(reference):
+        notes.append(
+            f"the reference was streamed; a random {len(reference.shown_rows):,} of its "
+            f"{len(reference):,} rows are kept to be shown"
+        )
+    return tuple(notes)

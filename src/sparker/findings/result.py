@@ -1,0 +1,392 @@
+"""What a test found, whole, in one frozen object that can be saved and loaded anywhere."""
+
+import html
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from sparker.calibration.pvalues import CONFIDENCE, in_sigmas, significance
+from sparker.calibration.settings import option
+from sparker.calibration.tail import TailFit, fit_tail
+from sparker.engine import ensemble
+from sparker.engine.ensemble import Ensemble
+from sparker.engine.measured import Measured
+from sparker.engine.preprocess import Transform
+from sparker.engine.sample import as_points, as_weights, check_columns, column_names
+from sparker.system import archive
+
+KIND = "test result"
+TUPLES = Ensemble | Measured | Transform
+"""What is written to a file part by part."""
+
+
+class Effect(NamedTuple):
+    """A number of events, with the range that toys allow for it."""
+
+    events: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.events:.1f} ({self.low:.1f} to {self.high:.1f})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Result:
+    """The outcome of ``sparker.test``.
+
+    Widths, kernel locations and models are in the coordinates of the fit (decorrelated, as a rule):
+    ``transform`` leads there and ``locations`` back. B is the number of toys, m that of widths, M
+    that of kernels.
+    """
+
+    __test__ = False  # not a test case, whatever pytest makes of the name
+
+    p_value: float
+    interval: tuple[float, float]
+    """The 95 % interval of the p-value for infinitely many toys, see ``pvalues.limits``."""
+    above: int
+    """Toys at least as extreme as the data."""
+    n_toys: int
+    """Toys the p-value rests on."""
+    n_failed: int
+    """Toys that did not stay finite; they count as more extreme than the data."""
+    widths: np.ndarray  # (m,)
+    families: tuple[str, ...]
+    """The r statistics that each width has, see ``sparker.engine.train.FAMILIES``."""
+    observed: Measured  # of (m, ...), before anything of the toys is subtracted
+    null: Measured  # of (B, m, ...)
+    p_by_statistic: np.ndarray  # (m, r) each on its own, not corrected for the others
+    combined_score: float
+    """What the data's p-values combine to, see ``sparker.calibration.combine``."""
+    null_combined_score: np.ndarray  # (toys compared,)
+    best: int
+    """The width whose kernels tell most, at which ``data_log_ratio`` and ``effect`` are given."""
+    best_family: int
+    """The statistic that stands out most there."""
+    models: Ensemble | None  # of (m, ...); None where another statistic was used, as below
+    transform: Transform
+    data_components: np.ndarray | None  # (N_D, M) f_i of each data row, in the order given
+    reference_components: np.ndarray | None  # (N_R, M)
+    data_plane: np.ndarray  # (N_D, 2) the data in the plane of the reference's largest variance
+    reference_plane: np.ndarray  # (N_R, 2)
+    directions: np.ndarray  # (r, 2) what spans that plane, in the r coordinates of the fit
+    reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
+    columns: tuple[str, ...]
+    """The names of the features, where the samples came with any."""
+    combine: str
+    """The name of the rule of combination."""
+    competition: str | None
+    """How the kernels share a point, by name; None where there are none."""
+    expected: float | None
+    """Data rows expected; None where only the shape was compared."""
+    n_reference: int
+    """Reference rows there were; of a streamed reference, only some are kept."""
+    n_labellings: int | None
+    """In how many ways labels can be given, where all of them were tried."""
+    settings: dict[str, Any]
+    """All that decided the outcome, to be read by people."""
+    seed: int
+    versions: dict[str, str]
+    timings: dict[str, float]
+    """Seconds."""
+    notes: tuple[str, ...]
+
+    @property
+    def significance(self) -> float:
+        """The one-sided Z of the p-value; minus infinity where that is 1."""
+        return significance(self.p_value)
+
+    @property
+    def significance_interval(self) -> tuple[float, float]:
+        """The same of the ends of the p-value's interval; infinity where no toy lies above."""
+        low, high = self.interval
+        return significance(high), significance(low)
+
+    @property
+    def t(self) -> np.ndarray:  # (m,)
+        """The first family: of kernels, the statistic of the whole model."""
+        return np.asarray(self.observed.t)
+
+    @property
+    def null_t(self) -> np.ndarray:  # (B, m)
+        """The same of every toy."""
+        return np.asarray(self.null.t)
+
+    @property
+    def p_by_width(self) -> np.ndarray:  # (m,)
+        """The smallest p-value of each width, not corrected for having taken the smallest."""
+        return self.p_by_statistic.min(1)
+
+    @property
+    def model(self) -> Ensemble:
+        """The ensemble at the best width."""
+        if self.models is None:
+            raise ValueError("the statistic of this test fits no kernels: there is no model")
+        return Ensemble(*(array[self.best] for array in self.models))
+
+    @property
+    def data_log_ratio(self) -> np.ndarray | None:  # (N_D,)
+        """The log density ratio f of every data row: positive where there are too many."""
+        return None if self.data_components is None else self.data_components.sum(1)
+
+    @property
+    def reference_log_ratio(self) -> np.ndarray | None:  # (N_R,)
+        """F of every reference row."""
+        return None if self.reference_components is None else self.reference_components.sum(1)
+
+    @property
+    def reference_counts(self) -> np.ndarray:  # (N_R,)
+        """How many data rows each reference row stands for; together, as many as are expected."""
+        given = self.reference_weights
+        own = np.ones(len(self.reference_plane)) if given is None else np.asarray(given, np.float64)
+        return own * ((self.expected or len(self.data_plane)) / own.sum())
+
+    @property
+    def locations(self) -> np.ndarray:  # (M, d)
+        """Where the kernels of the best width sit, in the features' own units."""
+        return self.transform.inverse(np.asarray(self.model.mu))
+
+    @property
+    def effect_excess(self) -> Effect:
+        """How many data events too many there are, at the best width."""
+        return self._effect("excess")
+
+    @property
+    def effect_deficit(self) -> Effect:
+        """How many expected events are missing, at the best width."""
+        return self._effect("deficit")
+
+    def _effect(self, name: str) -> Effect:
+        observed, null = (getattr(measured, name) for measured in (self.observed, self.null))
+        return _effect(observed[self.best], null[:, self.best])
+
+    def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
+        """The kernels' components f_i at new rows, preprocessed as the samples were."""
+        model = self.model
+        check_columns("rows", column_names(rows), "the test's reference", self.columns)
+        try:
+            competition = option(str(self.competition))
+        except ValueError as error:
+            raise ValueError(
+                "new rows cannot be scored: the kernels competed in a way that is not sparker's own"
+            ) from error
+        return ensemble.components(model, self.transform(as_points("rows", rows)), competition)
+
+    def log_ratio(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N,)
+        """The log density ratio f at new rows."""
+        return self.components(rows).sum(1)
+
+    def anomaly_score(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N,)
+        """``c = Sigmoid(f)`` at new rows: above 1/2 where there are more data than expected."""
+        return expit(self.log_ratio(rows))
+
+    def tail_fit(self) -> TailFit:
+        """An estimate beyond the reach of the toys, extrapolated; refused where the fit is bad."""
+        return fit_tail(np.ravel(self.observed.statistics), self.null.columns, self.combine)
+
+    def summary(self) -> str:
+        """The result in a few lines of plain text."""
+        low, high = self.interval
+        lines = [
+            f"p-value {self.p_value:.4g} (95 % interval {low:.2g} to {high:.2g}), "
+            f"significance {in_sigmas(self.p_value, self.interval)}",
+            f"{self.above} of {self.n_toys} anomaly-free experiments look at least as different "
+            "from the reference as the data do",
+        ]
+        if self.models is not None:
+            lines.append(
+                f"most clearly at width {self.widths[self.best]:.3g} of "
+                f"{self.widths[0]:.3g} to {self.widths[-1]:.3g}: "
+                f"{self.effect_excess} events too many, {self.effect_deficit} missing"
+            )
+        if self.n_failed:
+            lines.append(
+                f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
+            )
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the large arrays, as JSON knows it."""
+        low, high = self.interval
+        found: dict[str, Any] = {
+            "p_value": self.p_value,
+            "p_interval": {"low": low, "high": high, "confidence": CONFIDENCE},
+            "significance": _finite(self.significance),
+            "significance_interval": dict(
+                zip(("low", "high"), map(_finite, self.significance_interval), strict=True)
+            ),
+            "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
+            "widths": [
+                {
+                    "width": float(self.widths[i]),
+                    "t": float(self.t[i]),
+                    "p_value": float(self.p_by_width[i]),
+                    "null_median": _finite_quantile(self.null_t[:, i], 0.5),
+                    "null_95": _finite_quantile(self.null_t[:, i], 0.95),
+                    "statistics": {
+                        name: {
+                            "value": float(self.observed.statistics[i, j]),
+                            "p_value": float(self.p_by_statistic[i, j]),
+                        }
+                        for j, name in enumerate(self.families)
+                    },
+                }
+                for i in range(len(self.t))
+            ],
+            "best_width": self.best,
+            "best_family": self.families[self.best_family],
+        }
+        if self.models is not None:
+            found["excess"] = self.effect_excess._asdict()
+            found["deficit"] = self.effect_deficit._asdict()
+            found["kernels"] = [
+                {"location": location.tolist(), "amplitude": float(a)}
+                for location, a in zip(self.locations, self.model.a, strict=True)
+            ]
+        return found | {
+            "columns": list(self.columns),
+            "dropped_columns": self.transform.dropped.tolist(),
+            "settings": self.settings,
+            "seed": self.seed,
+            "versions": self.versions,
+            "timings": self.timings,
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, which ``load`` reads; no code is stored in it."""
+        header: dict[str, Any] = {"kind": KIND}
+        contents: dict[str, np.ndarray] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, TUPLES):
+                contents |= {f"{field.name}.{k}": np.asarray(v) for k, v in value._asdict().items()}
+            elif isinstance(value, np.ndarray):
+                contents[field.name] = value
+            else:
+                header[field.name] = value
+        archive.write(Path(path), header, contents)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
+        header, contents = archive.read(Path(path), KIND)
+        try:
+            return cls(**_restore(header, contents))
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        return all(
+            _same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"<TestResult p_value={self.p_value:.4g} significance {self.significance:.2f} "
+            f"toys={self.n_toys}>"
+        )
+
+
+def _effect(observed: float, null: np.ndarray) -> Effect:
+    """What the data show beyond anomaly-free toys.
+
+    Kernels find a few events too many in any sample: they look for them. The estimate subtracts
+    what they find in the median toy, the low end what they find in all but 2.5 % of them. But
+    kernels that are busy with an anomaly find less elsewhere, so the high end subtracts nothing,
+    and allows for the data fluctuating low as much as all but 2.5 % of the toys do.
+    """
+    null = null[np.isfinite(null)]
+    if not len(null):
+        return Effect(float("nan"), float("nan"), float("nan"))
+    low, middle, high = np.quantile(null, [0.025, 0.5, 0.975])
+    events, least = (max(0.0, float(observed - toys)) for toys in (middle, high))
+    return Effect(events, least, float(observed + middle - low))
+
+
+def _finite(value: float) -> float | None:
+    """A number as JSON knows it."""
+    return value if np.isfinite(value) else None
+
+
+def _finite_quantile(values: np.ndarray, q: float) -> float | None:
+    finite = values[np.isfinite(values)]
+    return float(np.quantile(finite, q)) if len(finite) else None
+
+
+PARTS: dict[str, Any] = {
+    "transform": Transform,
+    "models": Ensemble,
+    "observed": Measured,
+    "null": Measured,
+}
+
+
+def _restore(header: Mapping[str, Any], contents: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields(Result):
+        name = field.name
+        if name in contents:
+            values[name] = contents[name]
+        elif name in PARTS and f"{name}.{PARTS[name]._fields[0]}" in contents:
+            kind = PARTS[name]
+            values[name] = kind(*(contents[f"{name}.{part}"] for part in kind._fields))
+        else:
+            values[name] = header[name]
+    low, high = values["interval"]
+    values["interval"] = float(low), float(high)
+    for name in ("columns", "notes", "families"):
+        values[name] = tuple(str(item) for item in values[name])
+    n_widths, n_families = len(values["widths"]), len(values["families"])
+    observed, null = values["observed"], values["null"]
+    _check_shape("p_by_statistic", values["p_by_statistic"], (n_widths, n_families))
+    for name, shape in (
+        ("statistics", (n_widths, n_families)),
+        ("excess", (n_widths,)),
+        ("deficit", (n_widths,)),
+        ("score_counts", (n_widths, np.shape(observed.score_counts)[-1])),
+    ):
+        _check_shape(name, getattr(observed, name), shape)
+        _check_shape(f"null {name}", getattr(null, name), (len(null.statistics), *shape))
+    for name, end in (("best", n_widths), ("best_family", n_families)):
+        if not 0 <= values[name] < end:
+            raise ValueError(f"{name} is {values[name]}")
+    n_fitted = values["transform"].matrix.shape[-1]
+    if values["directions"].shape != (n_fitted, 2):
+        raise ValueError(f"directions has shape {values['directions'].shape}, not ({n_fitted}, 2)")
+    weights = values["reference_weights"]
+    if weights is not None:
+        n_reference = len(values["reference_plane"])
+        values["reference_weights"] = as_weights("reference_weights", weights, n_reference)
+    return values
+
+
+def _check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, TUPLES):
+        return isinstance(other, type(one)) and all(
+            _same(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True)
+        )
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and bool(
+            one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
+        )
+    return bool(one == other)

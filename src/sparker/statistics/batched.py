@@ -1,0 +1,147 @@
+"""What statistics of batches share once their settings are fixed: memory, chunks, the device."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.memory import most_toys, toys_that_fit
+from sparker.engine.sample import TwoSample
+from sparker.engine.toys import Toys
+from sparker.statistics.contract import Chunk, Evaluate, value_chunks
+from sparker.system.machine import free_memory
+
+
+class Room(NamedTuple):
+    """The memory that a method takes, in bytes."""
+
+    fixed: int
+    each: int  # for every toy of a chunk
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PreparedBatches:
+    """A statistic of batches whose settings are fixed."""
+
+    settings: dict[str, Any]
+    start: Callable[[int, int], Evaluate]
+    """From the seed and the chunk size, what evaluates one chunk after the other."""
+    room: Callable[[TwoSample], Room]
+    most: int | None = None
+    """Toys of a chunk; as many as are good for SparKer's kernels if left out."""
+    columns: np.ndarray = field(default_factory=lambda: np.empty(0))
+    families: tuple[str, ...] = ("statistic",)
+
+    def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
+        """As many toys as fit into memory, a power of two."""
+        sample = toys.draw([number])
+        fixed, each = self.room(sample)
+        if sample.points.ndim == 3:  # as drawn, and as double precision on the device
+            each += 3 * 8 * sample.points[0].size
+        return toys_that_fit(
+            n_toys,
+            fixed,
+            each,
+            most=self.most or most_toys(),
+            free=free_memory(),
+            need=f"for {sample.points.shape[-2]} rows this statistic needs",
+            remedy="take fewer rows or, if it has them, fewer centres",
+        )
+
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
+        """Evaluate the experiments of these numbers, a chunk at a time."""
+        return value_chunks(toys, numbers, chunk, self.start(seed, chunk))
+
+
+class Design(Protocol):
+    """A method as the compiled program sees it; hashable, since each compiles its own."""
+
+    def place(self, key: Array, points: Array, used: Array, widths: Array) -> Any:
+        """What toys with these points (N, d) share; ``used`` (N,) are the rows that count."""
+
+    def evaluate(self, placed: Any, reference: Array, data: Array, widths: Array) -> Array:
+        """The statistic (B, m) of toys by their weights (B, N)."""
+
+
+def on_device(
+    choose: Callable[[TwoSample], Design], widths: np.ndarray
+) -> Callable[[int, int], Evaluate]:
+    """A ``start`` for methods that run on the device.
+
+    Toys on a pool are evaluated together, after what they share was computed once. Toys with points
+    of their own go one after the other through the same functions: they share nothing.
+    """
+
+    def start(seed: int, chunk: int) -> Evaluate:
+        pool: Any = None
+        placed: Any = None
+        placed_for: Any = None
+
+        def evaluate(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
+            nonlocal pool, placed, placed_for
+            design = choose(batch)
+            # A last chunk is filled up with toys it has: all chunks run the same program.
+            fill = np.arange(chunk) % len(numbers)
+            # Double precision is for small matrices and for sums; what is large stays single.
+            with jax.enable_x64(True):
+                key, sigma = jax.random.key(seed), jnp.asarray(widths)
+                weights = [jnp.asarray(np.asarray(w, np.float64)[fill]) for w in batch[1:]]
+                if batch.points.ndim == 3:
+                    toys = jnp.asarray(np.asarray(numbers, np.uint32)[fill])
+                    points = jnp.asarray(_centred(batch.points)[fill])
+                    t = _own(key, toys, points, *weights, sigma, design=design)
+                else:
+                    if batch.points is not pool or design != placed_for:
+                        pool, placed_for = batch.points, design
+                        centred = jnp.asarray(_centred(pool))
+                        placed = _placed(key, centred, sigma, design=design)
+                    t = _shared(placed, *weights, sigma, design=design)
+                return np.asarray(t)[: len(numbers)]
+
+        return evaluate
+
+    return start
+
+
+def _centred(points: Any) -> np.ndarray:
+    """An offset would use up the digits of single precision; no method here cares about it."""
+    x = np.asarray(points, np.float64)
+    return x - x.mean(-2, keepdims=True)
+
+
+compiled = functools.partial(jax.jit, static_argnames="design", compiler_options=COMPILER_OPTIONS)
+
+
+@compiled
+def _placed(key: Array, points: Array, widths: Array, *, design: Any) -> Any:
+    return design.place(key, points, jnp.ones(len(points), bool), widths)
+
+
+@compiled
+def _shared(placed: Any, reference: Array, data: Array, widths: Array, *, design: Any) -> Array:
+    return design.evaluate(placed, reference, data, widths)
+
+
+@compiled
+def _own(
+    key: Array, toys: Array, points: Array, reference: Array, data: Array, widths: Array,
+    *, design: Any,
+) -> Array:  # fmt: skip
+    def one(toy: tuple[Array, ...]) -> Array:
+        number, x, r, d = toy
+        placed = design.place(jax.random.fold_in(key, number), x, (r > 0) | (d > 0), widths)
+        return design.evaluate(placed, r[None], d[None], widths)[0]
+
+    return jax.lax.map(one, (toys, points, reference, data))
+
+
+def check_whole(name: str, value: Any, least: int = 1) -> None:
+    """Refuse a setting that is not a whole number."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")

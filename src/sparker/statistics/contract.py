@@ -1,0 +1,98 @@
+"""One contract for every test statistic, so that calibration is written once.
+
+A ``Statistic`` first sees the rows that may decide its settings (never who is data) and is then
+evaluated on experiments, a chunk at a time.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from sparker.engine.ensemble import Ensemble
+from sparker.engine.measured import Measured, values_only
+from sparker.engine.sample import TwoSample
+from sparker.engine.toys import Toys
+
+Evaluate = Callable[[Sequence[int], TwoSample], np.ndarray]
+"""The numbers of experiments and their batch -> (B, m)."""
+
+
+class Chunk(NamedTuple):
+    """Experiments that were measured together."""
+
+    numbers: Sequence[int]
+    measured: Measured  # of (B, m, ...)
+    models: Ensemble | None = None
+    """Of (m, ...), those of the observed experiment, if it is among them and has any: no other fit
+    is ever looked at again."""
+
+
+class Prepared(Protocol):
+    """A statistic whose settings are fixed."""
+
+    @property
+    def columns(self) -> np.ndarray:
+        """(m,) what the columns are: the widths, for kernels."""
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """(r,) the statistics that each of them has, by name."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that decides the outcome, as plain values."""
+
+    def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
+        """How many experiments like this one are best evaluated at once."""
+
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
+        """Evaluate the experiments of these numbers, a chunk at a time."""
+
+
+class Statistic(ABC):
+    """What a test ranks; a new one has to say ``prepare``, and a ``name`` for the command line."""
+
+    name: ClassVar[str | None] = None
+    """By which the command line knows it."""
+    streams: ClassVar[bool] = False
+    """Whether it can do without all rows in memory (``Toys.draw``)."""
+
+    @abstractmethod
+    def prepare(self, points: np.ndarray, n_rows: int) -> Prepared:
+        """Fix all settings that depend on the points, without knowing which are data.
+
+        The points may be some of ``n_rows`` rows.
+        """
+
+    @property
+    def min_rows(self) -> int:
+        """How many rows either sample needs."""
+        return 1
+
+    def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
+        """The parts of the log-ratio at points, of a statistic that fits models."""
+        raise NotImplementedError(f"{type(self).__name__} fits no models")
+
+
+def one_by_one(
+    seed: int, numbers: Sequence[int], batch: TwoSample
+) -> Iterator[tuple[np.random.Generator, TwoSample]]:
+    """Every experiment of a batch as a single sample, and all that it may draw from."""
+    for position, number in enumerate(numbers):
+        yield np.random.default_rng([seed, number, 1]), batch.alone(position)
+
+
+def value_chunks(
+    toys: Toys, numbers: Sequence[int], chunk: int, evaluate: Evaluate
+) -> Iterator[Chunk]:
+    """Chunks of a statistic that has one family and says nothing else."""
+    for start in range(0, len(numbers), chunk):
+        now = numbers[start : start + chunk]
+        yield Chunk(now, values_only(evaluate(now, toys.draw(now))))
+
+
+def rounded(values: np.ndarray) -> list[str]:
+    """Settings, not to the last bit: another machine may round the sums behind them otherwise."""
+    return [f"{value:.6g}" for value in values]

@@ -1,0 +1,76 @@
+"""SparKer as a statistic: what training and scans find at each width."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from sparker.engine.config import FitConfig
+from sparker.engine.ensemble import Ensemble, components
+from sparker.engine.toys import Toys
+from sparker.engine.train import FAMILIES
+from sparker.engine.widths import Schedule, WidthConfig
+from sparker.statistics.contract import Chunk, Statistic, rounded
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelStatistic(Statistic):
+    """SparKer: what training and scans find at each width (``train.FAMILIES``)."""
+
+    streams: ClassVar[bool] = True
+    config: FitConfig = FitConfig()
+    widths: WidthConfig = WidthConfig()
+
+    @property
+    def min_rows(self) -> int:
+        """Every kernel needs a row to start from."""
+        return self.config.n_kernels
+
+    def prepare(self, points: np.ndarray, n_rows: int) -> "PreparedKernels":
+        """Choose the widths."""
+        return PreparedKernels(self.config, self.widths.schedule(points, n_rows))
+
+    def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
+        """The kernels' components f_i."""
+        return components(model, points, self.config.competition)
+
+
+class PreparedKernels(NamedTuple):
+    """Kernels and the widths that they go through."""
+
+    config: FitConfig
+    schedule: Schedule
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The widths read off."""
+        return self.schedule.widths
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The whole model alone, where there are no scans."""
+        return FAMILIES if len(self.schedule.explore) else FAMILIES[:1]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of the kernels, and what became of the widths."""
+        return {
+            "kernels": self.config,
+            "steps": len(self.schedule.sigma),
+            "annealing": rounded(self.schedule.sigma[:: max(1, len(self.schedule.sigma) // 4)]),
+            "widths": rounded(self.columns),
+            "explorations": len(self.schedule.explore),
+        }
+
+    def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
+        """As the toys have it."""
+        return toys.chunk_size(number, n_toys, self.schedule, self.config)
+
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
+        """Fit them; a fit that is not finite has no statistics."""
+        fits = toys.fit_chunks(seed, numbers, self.schedule, self.config, chunk=chunk)
+        for done, fit in fits:
+            finite = np.where(fit.finite[:, None, None], fit.measured.statistics, np.nan)
+            models = fit.toy(list(done).index(0)).models if 0 in done else None
+            yield Chunk(done, fit.measured._replace(statistics=finite), models)

@@ -1,0 +1,65 @@
+"""What this machine has: cores that may be used, and memory that is free."""
+
+import os
+from pathlib import Path, PurePosixPath
+
+import jax
+import psutil
+
+
+def n_cores() -> int:
+    """Cores that this process may use, also where a container has a part of them."""
+    n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(n, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no control groups, or no limit: "max"
+        return n
+
+
+def free_memory(n_chunks: int = 1) -> float:
+    """Bytes free for each of so many chunks: what the machine leaves, or less on the device."""
+    free = min(psutil.virtual_memory().available, free_in_container()) / n_chunks
+    stats = jax.local_devices()[0].memory_stats()
+    if stats and "bytes_limit" in stats:
+        free = min(free, stats["bytes_limit"] - stats["bytes_in_use"])
+    return free
+
+
+def free_in_container(
+    groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
+) -> float:
+    """What Linux control groups, of a container or a batch system, leave to this process.
+
+    Every group on the way up may set a limit. Infinite where there is none.
+    """
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:
+        return float("inf")
+    free = float("inf")
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":  # version 2
+            root, limit, used, cache = mount, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            root, limit, used = mount / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            cache = "total_inactive_file"
+        else:
+            continue
+        inside = PurePosixPath(path.lstrip("/"))
+        for group in (inside, *inside.parents):
+            free = min(free, _free_in_group(root / group, limit, used, cache))
+    return free
+
+
+def _free_in_group(group: Path, limit: str, used: str, cache: str) -> float:
+    try:
+        most = (group / limit).read_text().strip()
+        if most == "max":
+            return float("inf")
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        # Files that the kernel may drop at any time count as used, but are not.
+        return int(most) - int((group / used).read_text()) + int(stat.get(cache, 0))
+    except (OSError, ValueError):
+        return float("inf")

@@ -1,0 +1,16 @@
+"""Tables from files: one row an event, one column a feature; the suffix tells the format.
+
+Every format is opened as a ``Source``, which knows its columns and hands out pieces of them. So
+what is asked of a table (which columns, are they numbers, is a value missing) is asked once, for
+all formats alike. Nothing is ever unpickled.
+
+    errors, cells -> source -> text -> delimited, json_lines
+                            -> stored -> numpy_files, hdf5    -> files, columns -> table, info
+                            -> parquet, root
+"""
+
+from sparker.tables.errors import FileError
+from sparker.tables.info import Column, Info, describe
+from sparker.tables.table import Table, read
+
+__all__ = ["Column", "FileError", "Info", "Table", "describe", "read"]

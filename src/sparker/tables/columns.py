@@ -1,0 +1,66 @@
+"""Which columns are features, and which are wanted beside them."""
+
+import difflib
+from collections.abc import Sequence
+
+from sparker.tables.errors import FileError, some
+from sparker.tables.source import Source
+
+
+def choose(
+    source: Source, columns: Sequence[str] | None, ignore: Sequence[str], extra: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the features and of the columns beside them."""
+    ignore, extra = _listed(ignore), _listed(extra)
+    features = _features(source, None if columns is None else _listed(columns), ignore, extra)
+    lists = [name for name in dict.fromkeys((*features, *extra)) if name in source.lists]
+    if lists:
+        raise FileError(
+            f"has lists or objects instead of one number a row in {some(lists)}; make columns of "
+            "them (the first entry, the largest, how many, ...), or leave them out with --ignore"
+        )
+    return tuple(features), tuple(dict.fromkeys(extra))
+
+
+def _features(
+    source: Source, columns: list[str] | None, ignore: list[str], extra: list[str]
+) -> list[str]:
+    for name in columns or ():
+        _must_exist(name, source.names, source)
+    for name in (*ignore, *extra):
+        _must_exist(name, source.every, source)
+    if columns is None:
+        others = {*ignore, *extra}
+        columns = [name for name in source.names if name not in others]
+    both = next((name for name in columns if name in ignore), None)
+    if both is not None:
+        raise FileError(f"is to be read with {source.label(both)} and without it; decide for one")
+    if not columns:
+        raise FileError(f"has no column left to test; it has {some(source.every)}")
+    if len(set(columns)) < len(columns):
+        raise FileError("is to be read with one column named twice; name it once")
+    if "" in columns:
+        raise FileError(
+            f"has no name for its column number {source.names.index('')}; name it, or leave it out "
+            "with --ignore '' (pandas writes row numbers like this, unless told index=False)"
+        )
+    return columns
+
+
+def _must_exist(name: str, names: tuple[str, ...], source: Source) -> None:
+    if name in names:
+        return
+    if not source.named and not source.beside:
+        raise FileError(
+            f"has no column {name!r}; its columns have no names and go by their numbers, 0 to "
+            f"{len(names) - 1}"
+        )
+    close = [other for other in names if other.lower() == name.lower()]
+    close += difflib.get_close_matches(name, names, 1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise FileError(f"has no column {name!r}{hint}; it has {some(names)}")
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    """Names as a list; a single one may come as a string, and a column's number as a number."""
+    return [names] if isinstance(names, str) else [str(name) for name in names]

@@ -1,0 +1,122 @@
+"""CSV and TSV: cells between commas, semicolons or tabs, with or without a line of names."""
+
+import csv
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from sparker.tables.cells import is_missing, is_number, numbers_from_text, typed_from_text
+from sparker.tables.errors import FileError
+from sparker.tables.source import Source, block_rows
+from sparker.tables.text import Block, open_lines, text_source
+
+
+@contextmanager
+def open_delimited(path: Path, key: str | None, delimiter: str | None = None) -> Iterator[Source]:
+    """A table of cells; what stands between them shows in the first line, unless it is given."""
+    with open_lines(path) as lines:
+        top = list(itertools.islice(lines, 100))
+        between = delimiter or _delimiter(top)
+        reader = csv.reader(top, delimiter=between, skipinitialspace=True)
+        records = [(row, reader.line_num) for row in reader if any(map(str.strip, row))]
+        if not records:
+            raise FileError("is blank; a test needs some rows")
+        first, n_lines = records[0]
+        named = _is_header(first, records[1][0] if len(records) > 1 else None)
+        if named:
+            names = [cell.strip() for cell in first]
+            names[0] = names[0].removeprefix("# ")  # as numpy.savetxt writes it
+        else:
+            names = list(map(str, range(len(first))))
+            n_lines = 0
+        rest = itertools.chain(top[n_lines:], lines)
+        yield text_source(
+            names,
+            lambda only_numbers: _blocks(rest, n_lines, between, len(names), only_numbers),
+            named=named,
+            numbers=numbers_from_text,
+            typed=typed_from_text,
+        )
+
+
+def _delimiter(top: Sequence[str]) -> str:
+    line = next((line for line in top if line.strip()), "")
+    unquoted = re.sub('"[^"]*"', "", line)
+    return max(",;\t", key=unquoted.count)
+
+
+def _is_header(first: Sequence[str], second: Sequence[str] | None) -> bool:
+    """Whether the first line names the columns."""
+    words = [not is_number(cell) and not is_missing(cell) for cell in first]
+    if all(words) or (any(words) and not any(map(is_number, first))):
+        return True
+    if not any(words):
+        # Names that pandas gives by itself, over what is clearly no count.
+        counted = list(first) == list(map(str, range(len(first))))
+        return counted and second is not None and not any(map(str.isdigit, second))
+    if any(word and is_number(cell) for word, cell in zip(words, second or (), strict=False)):
+        return True
+    raise FileError(
+        "has both names and numbers in its first line; put a line above that names every column"
+    )
+
+
+def _blocks(
+    lines: Iterator[str], n_before: int, delimiter: str, width: int, only_numbers: bool
+) -> Iterator[Block]:
+    """Blocks of rows from the lines after the first ``n_before``."""
+    while block := list(itertools.islice(lines, block_rows(width))):
+        matrix = _matrix(block, delimiter) if only_numbers else None
+        if matrix is not None and matrix.shape == (len(block), width):
+            n_before += len(block)
+            yield range(n_before - len(block) + 1, n_before + 1), list(matrix.T)
+            continue
+        numbers, rows, n_before = _rows(block, lines, n_before, delimiter, width)
+        if rows:
+            yield numbers, list(zip(*rows, strict=True))
+
+
+def _matrix(lines: list[str], delimiter: str) -> np.ndarray | None:
+    """Lines of nothing but numbers, several times as fast as cell by cell."""
+    if not lines[0].strip():
+        return None
+    try:
+        return np.loadtxt(lines, delimiter=delimiter, comments=None, ndmin=2)
+    except ValueError:
+        return None
+
+
+def _rows(
+    block: list[str], lines: Iterator[str], n_before: int, delimiter: str, width: int
+) -> tuple[list[int], list[list[str]], int]:
+    """The long way: whatever is quoted, blank, missing or wrong is dealt with row by row.
+
+    The lines of the rows, the rows, and how many lines there were up to here.
+    """
+    # A quoted cell may go on beyond the block.
+    reader = csv.reader(
+        itertools.chain(block, lines), delimiter=delimiter, skipinitialspace=True, strict=True
+    )
+    numbers, rows = [], []
+    try:
+        for row in reader:
+            if len(row) == width:
+                numbers.append(n_before + reader.line_num)
+                rows.append(row)
+            elif any(map(str.strip, row)):
+                raise FileError(
+                    f"has {len(row)} cells in line {n_before + reader.line_num}, but {width} in "
+                    "the first; give every line the same"
+                )
+            if reader.line_num >= len(block):
+                break
+    except csv.Error as error:
+        raise FileError(
+            f"cannot be split into cells in line {n_before + reader.line_num}: {error}; check the "
+            "quotes"
+        ) from error
+    return numbers, rows, n_before + reader.line_num

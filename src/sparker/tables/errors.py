@@ -1,0 +1,47 @@
+"""What cannot be read, in plain words."""
+
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+import psutil
+
+from sparker.system.machine import free_in_container
+
+
+class FileError(ValueError):
+    """A file that does not hold the table asked for; what is wrong with it and what to do."""
+
+
+def some(names: Iterable[str], most: int = 12) -> str:
+    """Names as errors list them: the first ones, and how many there are."""
+    every = [name or "''" for name in names]
+    if len(every) <= most:
+        return ", ".join(every)
+    return f"{', '.join(every[:most])}, ... ({len(every)} in all)"
+
+
+def short(text: str, most: int = 40) -> str:
+    """The beginning of a text that may be long."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def check_memory(n_bytes: int, what: str) -> None:
+    """Refuse what cannot fit, before the machine starts to swap; a small file may claim it."""
+    free = min(psutil.virtual_memory().available, free_in_container())
+    if n_bytes > free:
+        raise FileError(
+            f"needs {n_bytes / 2**30:.3g} GiB for {what}, while {free / 2**30:.3g} GiB are free; "
+            "take fewer columns or rows, or --stream a reference"
+        )
+
+
+def need(module: str, extra: str) -> Any:
+    """A module that comes with one of sparker's extras, imported only where a file needs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"reading this file needs {module.split('.')[0]}, which is not installed; "
+            f'pip install "sparker[{extra}]"'
+        ) from error

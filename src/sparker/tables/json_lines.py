@@ -1,0 +1,78 @@
+"""JSON lines: an object, or a list, in every line."""
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sparker.tables.errors import FileError
+from sparker.tables.source import Source, block_rows
+from sparker.tables.text import Block, open_lines, text_source
+
+
+@contextmanager
+def open_json_lines(path: Path, key: str | None) -> Iterator[Source]:
+    """A table of records; the first tells the names of all."""
+    with open_lines(path) as lines:
+        records = (
+            (number, _parsed(number, line)) for number, line in enumerate(lines, 1) if line.strip()
+        )
+        first = next(records, None)
+        if first is None:
+            raise FileError("is blank; a test needs some rows")
+        _, record = first
+        named = isinstance(record, dict)
+        columns = record if named else {str(i): value for i, value in enumerate(record)}
+        names = list(columns)
+        rest = itertools.chain([first], records)
+        yield text_source(
+            names,
+            lambda only_numbers: _blocks(rest, names, named),
+            named=named,
+            lists={name for name, value in columns.items() if isinstance(value, list | dict)},
+        )
+
+
+def _parsed(number: int, line: str) -> Any:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise FileError(
+            f"has no JSON in line {number} ({error}); put one object or one list in every line"
+        ) from error
+    if not isinstance(record, dict | list):
+        raise FileError(
+            f"has neither an object nor a list in line {number}; put one of them in every line"
+        )
+    return record
+
+
+def _blocks(records: Iterator[tuple[int, Any]], names: list[str], named: bool) -> Iterator[Block]:
+    while block := list(itertools.islice(records, block_rows(len(names)))):
+        rows = [_row(number, record, names, named) for number, record in block]
+        yield [number for number, _ in block], list(zip(*rows, strict=True))
+
+
+def _row(number: int, record: Any, names: list[str], named: bool) -> Sequence[Any]:
+    if isinstance(record, dict) != named:
+        raise FileError(
+            f"has {'a list' if named else 'an object'} in line {number}, unlike the first line; "
+            "put the same in every line"
+        )
+    if not named:
+        if len(record) != len(names):
+            raise FileError(
+                f"has {len(record)} values in line {number}, but {len(names)} in the first; give "
+                "every line the same"
+            )
+        return record
+    if list(record) == names:
+        return list(record.values())
+    new = next((name for name in record if name not in names), None)
+    if new is not None:
+        raise FileError(
+            f"has {new!r} in line {number}, but not in the first; give every line the same names"
+        )
+    return [record.get(name) for name in names]

@@ -1,0 +1,41 @@
+"""Parquet, by way of Arrow."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sparker.tables.errors import need
+from sparker.tables.source import Piece, Source, block_rows
+
+
+@contextmanager
+def open_parquet(path: Path, key: str | None) -> Iterator[Source]:
+    """The table of a file, without the index that pandas may have put there."""
+    parquet = need("pyarrow.parquet", "files")
+    types = need("pyarrow.types", "files")
+    with parquet.ParquetFile(path) as file:
+        fields = [
+            field
+            for field in file.schema_arrow
+            if not re.fullmatch(r"__index_level_\d+__", field.name)
+        ]
+
+        def pieces(wanted: tuple[str, ...], only_numbers: bool) -> Iterator[Piece]:
+            start = 0
+            for batch in file.iter_batches(block_rows(len(wanted)), columns=list(wanted)):
+                for name in wanted:
+                    yield name, start, batch.column(name).to_numpy(zero_copy_only=False)
+                start += len(batch)
+
+        yield Source(
+            tuple(field.name for field in fields),
+            pieces,
+            n_rows=file.metadata.num_rows,
+            lists={field.name for field in fields if types.is_nested(field.type)},
+            single={
+                field.name
+                for field in fields
+                if types.is_float32(field.type) or types.is_float16(field.type)
+            },
+        )

@@ -1,0 +1,64 @@
+"""What text formats share: lines, and rows that errors find by their line."""
+
+import gzip
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sparker.tables.cells import Cells
+from sparker.tables.errors import FileError
+from sparker.tables.source import Piece, Source
+
+Block = tuple[Sequence[int], Sequence[Cells]]  # the lines that rows stand in, and their columns
+
+LONGEST_LINE = 2**26
+"""Characters; what has no line breaks is no table, however much of it there is."""
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[Iterator[str]]:
+    """The lines of a file, compressed or not."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        yield _lines(file)
+
+
+def _lines(file: Any) -> Iterator[str]:
+    for number in itertools.count(1):
+        try:
+            line = file.readline(LONGEST_LINE)
+        except UnicodeDecodeError as error:
+            raise FileError(
+                f"is not UTF-8 text near line {number}; save it as UTF-8, or give it the suffix of "
+                "its format"
+            ) from error
+        if len(line) == LONGEST_LINE:
+            raise FileError(f"has a line {number} without end; is it a table at all?")
+        if not line:
+            return
+        yield line
+
+
+def text_source(
+    names: Sequence[str], blocks: Callable[[bool], Iterator[Block]], **how: Any
+) -> Source:
+    """A source from blocks of rows, which are told whether only numbers are wanted of them."""
+    last: tuple[int, Sequence[int]] = (0, ())  # the first row of a block, and its lines
+
+    def pieces(wanted: tuple[str, ...], only_numbers: bool) -> Iterator[Piece]:
+        nonlocal last
+        position = {name: i for i, name in enumerate(names)}
+        start = 0
+        for lines, columns in blocks(only_numbers):
+            last = start, lines
+            for name in wanted:
+                yield name, start, columns[position[name]]
+            start += len(lines)
+
+    def where(row: int) -> str:
+        start, lines = last
+        return f"line {lines[row - start]}"
+
+    return Source(tuple(names), pieces, where=where, **how)

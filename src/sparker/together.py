@@ -1,0 +1,129 @@
+"""What goes with what: one table, asked by the library and by the command line.
+
+Features have a name each, and are spoken of as the caller knows them: as an argument of the
+library, or as an option of a command.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Feature(NamedTuple):
+    """How it is called."""
+
+    argument: str
+    option: str
+
+
+OF_THE_VERDICT = (
+    "stop", "alpha", "tail", "text", "images", "observables", "report", "rows", "save", "json",
+)  # fmt: skip
+
+FEATURES = {
+    "streamed": Feature("a streamed reference", "--stream"),
+    "memory": Feature("memory", "--memory"),
+    "groups": Feature("groups", "--groups"),
+    "group_rows": Feature("Permutation(group_rows=...)", "--group-rows"),
+    "strata": Feature("strata", "--strata"),
+    "weights": Feature("reference_weights", "--weights"),
+    "data_weights": Feature("reference_weights of the data rows", "--data-weights"),
+    "expected": Feature("expected", "--expected"),
+    "null": Feature("null", "--null"),
+    "simulator": Feature("null=Simulator(...)", "--null simulator"),
+    "simulator by name": Feature("'simulator'", "--null simulator"),
+    "pool": Feature("the rows of a Simulator", "--pool"),
+    "statistic": Feature("another statistic", "--statistic"),
+    "config": Feature("config", "--config"),
+    "kernels": Feature("config", "--kernels"),
+    "clip": Feature("config", "--clip"),
+    "annealed": Feature("config", "--annealed"),
+    "widths": Feature("widths", "--steps"),
+    "cluster": Feature("cluster", "--scheduler"),
+    "store": Feature("store", "--store"),
+    "some toys": Feature("run_toys", "--only"),
+    "monitor": Feature("a monitor", "sparker calibrate"),
+    "power": Feature("a power study", "sparker power"),
+    **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
+}
+
+BLOCKS = "rows that pass by in blocks cannot be taken together"
+AS_THEY_COME = "a simulator draws rows as they come"
+OF_KERNELS = "it is about SparKer's kernels, which another statistic does not have"
+NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
+NO_DATA = "a monitor's toys are made before there are any data"
+ANEW = "the samples of a power study are drawn anew"
+
+CONFLICTS: dict[frozenset[str], str] = {
+    frozenset({"streamed", "groups"}): BLOCKS,
+    frozenset({"streamed", "strata"}): BLOCKS,
+    frozenset({"streamed", "simulator"}): "only relabelled toys share all their rows",
+    frozenset({"streamed", "statistic"}): "only SparKer's own does without all rows in memory",
+    frozenset({"streamed", "cluster"}): "workers cannot read the scratch file, but batch jobs that "
+    "make some of the toys each can (run_toys, --only)",
+    frozenset({"streamed", "weights", "expected"}): "together they need all rows in memory",
+    frozenset({"groups", "expected"}): "rows that belong together do not count as Poisson",
+    frozenset({"groups", "weights"}): "rows that belong together carry no weights of their own",
+    frozenset({"strata", "expected"}): "within strata the numbers of data rows are as observed",
+    frozenset({"simulator", "groups"}): AS_THEY_COME,
+    frozenset({"simulator", "strata"}): AS_THEY_COME,
+    frozenset({"simulator", "group_rows"}): AS_THEY_COME,
+    **{
+        frozenset({"statistic", name}): OF_KERNELS
+        for name in ("config", "kernels", "clip", "annealed", "widths", "rows")
+    },
+    **{frozenset({"some toys", name}): NO_VERDICT for name in OF_THE_VERDICT},
+    **{
+        frozenset({"monitor", name}): NO_DATA
+        for name in ("streamed", "groups", "strata", "null", "data_weights")
+    },
+    frozenset({"monitor", "expected"}): "the batch size is, and with poisson=True it fluctuates",
+    frozenset({"monitor", "statistic"}): "a monitor keeps SparKer's kernels",
+    frozenset({"monitor", "stop"}): "every batch needs all toys",
+    frozenset({"monitor", "cluster"}): "a monitor makes its toys here",
+    **{
+        frozenset({"power", name}): ANEW
+        for name in ("streamed", "groups", "strata", "weights", "store")
+    },
+    frozenset({"power", "expected"}): "n_data is, and with poisson=True it fluctuates",
+}
+"""Sets of features that do not go together, and why."""
+
+NEEDS: dict[tuple[str, str], str] = {
+    ("memory", "streamed"): "it says what streaming may take",
+    ("group_rows", "groups"): "it says how many rows of a group take part",
+    ("data_weights", "weights"): "weights of both samples are compared",
+    ("pool", "simulator"): "its rows are what the simulator gives",
+    ("simulator by name", "pool"): "its rows are what the simulator gives",
+    ("images", "report"): "they are shown there",
+    ("observables", "report"): "they are shown there",
+    ("some toys", "store"): "finished toys are kept there, to be merged",
+}
+"""Features that are of no use without another one, and why."""
+
+
+def problems(given: Iterable[str], *, as_options: bool = False) -> list[str]:
+    """All that is wrong with these features together, in words."""
+    there = frozenset(given)
+
+    def name(feature: str) -> str:
+        known = FEATURES[feature]
+        return known.option if as_options else known.argument
+
+    found = []
+    for both, why in CONFLICTS.items():
+        if both <= there:
+            first, *others = [name(feature) for feature in FEATURES if feature in both]
+            found.append(
+                f"{first} does not go with {' and '.join(others)}, since {why}; leave one out"
+            )
+    for (feature, needed), why in NEEDS.items():
+        if feature in there and needed not in there:
+            found.append(f"{name(feature)} needs {name(needed)}: {why}; give both or none")
+    return found
+
+
+def check(given: Iterable[str], *, as_options: bool = False) -> None:
+    """Refuse features that do not go together, all of them at once."""
+    found = problems(given, as_options=as_options)
+    if found:
+        raise ValueError(". ".join(found))
