@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import torch
-from record import random_pool, save
+from common import random_pool, save
 
 from sparker.engine import fit_many, schedule, width_range
 

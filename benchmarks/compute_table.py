@@ -12,7 +12,7 @@ from unittest import mock
 
 import jax
 import numpy as np
-from record import random_pool, save
+from common import random_pool, save
 
 from sparker import FitConfig
 from sparker.engine import fit_many, gradient_gpu, schedule, width_range

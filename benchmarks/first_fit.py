@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 
-from record import save
+from common import save
 
 SHAPES = {"22,000 x 1": (22_000, 1), "24,000 x 4": (24_000, 4), "11,000 x 1000": (11_000, 1000)}
 STEPS = 1000
@@ -16,7 +16,7 @@ PROBE = """
 import json, sys, time
 start = time.perf_counter()
 import numpy as np
-import sparker
+import sparker.engine
 imported = time.perf_counter()
 n, d, steps = map(int, sys.argv[1:])
 def fit(seed):

@@ -10,16 +10,14 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+from common import random_pool, save
 from compute_table import SHAPES
-from record import random_pool, save
 
 from sparker import FitConfig
-from sparker.engine import gradient_gpu
-from sparker.engine.batch import COMPILER_OPTIONS
+from sparker.engine import Ensemble, TwoSample, gradient_gpu
+from sparker.engine.compiled import COMPILER_OPTIONS
 from sparker.engine.distances import features_of
-from sparker.engine.ensemble import Ensemble
 from sparker.engine.gradient import gradient
-from sparker.engine.sample import TwoSample
 
 STEPS = 50, 250
 TOYS = 256, 1

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from record import save
+from common import save
 
 import sparker
 from sparker.streaming.reference import needed

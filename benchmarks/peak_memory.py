@@ -7,7 +7,7 @@ import resource
 
 import numpy as np
 import psutil
-from record import save
+from common import save
 
 from sparker.engine import fit_chunks, pool, schedule, width_range
 

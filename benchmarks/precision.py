@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from record import save
+from common import save
 from scipy.spatial.distance import cdist
 from scipy.stats import beta
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
-from record import random_pool, save
+from common import random_pool, save
 
 from sparker.engine import fit_many, schedule, width_range
 

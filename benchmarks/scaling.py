@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from record import random_pool, save
+from common import random_pool, save
 
 from sparker import FitConfig, WidthConfig
 from sparker.engine import fit_many

@@ -9,7 +9,7 @@ import time
 
 import jax
 import numpy as np
-from record import save
+from common import save
 
 import sparker
 

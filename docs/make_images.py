@@ -13,16 +13,13 @@ from matplotlib.figure import Figure
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from sparker import plots
+from sparker import TestResult, plots, test, unchanged
 from sparker.benchmarks import EXPECTED, exponential
-from sparker.cli.main import demo
-from sparker.detect import test
-from sparker.engine.preprocess import unchanged
-from sparker.result import TestResult
+from sparker.cli import demo
 
 IMAGES = Path(__file__).parent / "images"
 SEED = 7
-N_CALIBRATION = 100
+N_TOYS = 100
 
 
 def extreme_tail() -> None:
@@ -33,7 +30,7 @@ def extreme_tail() -> None:
     result = test(
         reference,
         data,
-        n_toys=N_CALIBRATION,
+        n_toys=N_TOYS,
         seed=SEED,
         expected=EXPECTED,
         preprocess=unchanged,

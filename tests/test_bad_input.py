@@ -8,6 +8,8 @@ import sparker
 from sparker.engine import batch
 from sparker.nulls import Resample
 
+pytestmark = pytest.mark.unit
+
 N_REFERENCE, N_DATA = 200, 50
 RNG = np.random.default_rng(0)
 REFERENCE, DATA = RNG.normal(size=(N_REFERENCE, 2)), RNG.normal(size=(N_DATA, 2))
@@ -18,6 +20,7 @@ QUICK = {
     "config": sparker.FitConfig(n_kernels=3),
     "widths": sparker.WidthConfig(steps=20, n_widths=3),
 }
+NO_KERNELS = {"config": None, "widths": None}  # for another statistic, which has none
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +28,7 @@ def _nothing_is_computed(monkeypatch):
     def train(*arguments, **settings):
         pytest.fail("a fit was made before the error")
 
-    monkeypatch.setattr(batch, "_train_chunks", train)
+    monkeypatch.setattr(batch, "fit_chunk", train)
 
 
 def refuse(message, reference=REFERENCE, data=DATA, **settings):
@@ -191,16 +194,17 @@ GROUPS = np.arange(N_REFERENCE) // 4, 1000 + np.arange(N_DATA) // 5
         (GROUPS[0], {}, "groups must be a pair: the groups of the reference rows and those of"),
         ((*GROUPS, GROUPS[0]), {}, "groups must be a pair"),
         ((GROUPS[0], GROUPS[1].astype(str)), {}, "groups must be of one kind, got int64 for ref"),
-        (GROUPS, {"expected": 50.0}, "groups cannot be used with expected: rows that belong"),
+        (GROUPS, {"expected": 50.0}, "groups does not go with expected, since rows that belong"),
         (
             GROUPS,
             {"reference_weights": np.arange(1, N_REFERENCE + 1)},
-            "groups cannot be used with reference_weights",
+            "groups does not go with reference_weights, since rows that belong",
         ),
         (
             GROUPS,
             {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
-            "groups mean nothing to a simulator: let it draw rows as they come",
+            r"groups does not go with null=Simulator\(...\), since a simulator draws rows as "
+            "they come",
         ),
         (
             GROUPS,
@@ -222,7 +226,10 @@ def test_groups_that_cannot_be_relabelled_are_refused(groups, settings, message)
         ("simulator", r"a simulator needs something to draw from: null=Simulator\(function\)"),
         (lambda rng, n: rng.normal(size=(n, 2)), r"a function that draws rows goes into Simulator"),
         (None, "null must be 'permutation', a Permutation or a Simulator, got None"),
-        (sparker.Permutation(group_rows=2), "group_rows is for groups; give groups, or leave it"),
+        (
+            sparker.Permutation(group_rows=2),
+            r"group_rows=...\) needs groups: it says .*; give both",
+        ),
     ],
 )
 def test_schemes_that_are_none_are_refused(null, message):
@@ -318,7 +325,7 @@ def test_a_statistic_that_returns_something_else_is_refused_at_once(returned, me
         calls.append(sample)
         return returned
 
-    refuse(message, statistic=statistic)
+    refuse(message, statistic=statistic, **NO_KERNELS)
     assert len(calls) <= 2  # not 41
 
 
@@ -330,7 +337,7 @@ def test_a_statistic_without_a_value_for_the_data_ends_the_test_before_the_toys(
         return np.nan
 
     with pytest.raises(FloatingPointError, match="the statistic of the data is not finite"):
-        sparker.test(REFERENCE, DATA, **QUICK, statistic=statistic)
+        sparker.test(REFERENCE, DATA, **(QUICK | NO_KERNELS), statistic=statistic)
     assert len(calls) <= 2 * QUICK["chunk"]
 
 
@@ -358,10 +365,10 @@ def test_what_only_toys_with_many_events_would_meet_is_said_beforehand(settings,
     refuse(message, **settings, expected=50.0, seed=10)
 
 
-@pytest.mark.parametrize("toys", [[], [-1, 0], [0, 41], [1.5]])
-def test_toys_are_the_numbers_of_experiments(toys, tmp_path):
-    with pytest.raises(ValueError, match=r"toys must be .*numbers from 0 to n_toys = 40"):
-        sparker.run_toys(REFERENCE, DATA, toys=toys, store=tmp_path / "store", **QUICK)
+@pytest.mark.parametrize("only", [[], [-1, 0], [0, 41], [1.5]])
+def test_only_numbers_of_experiments_can_be_made(only, tmp_path):
+    with pytest.raises(ValueError, match=r"only must be .*numbers from 0 to n_toys = 40"):
+        sparker.run_toys(REFERENCE, DATA, only=only, store=tmp_path / "store", **QUICK)
     assert not (tmp_path / "store").exists()
 
 

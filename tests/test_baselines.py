@@ -13,10 +13,11 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 import sparker
+from sparker.calibration.settings import plain
 from sparker.cli.main import main
+from sparker.engine import ToysInMemory
 from sparker.engine.sample import TwoSample, pad, stack
 from sparker.statistics import (
-    BASELINES,
     MMD,
     NPLM,
     AndersonDarling,
@@ -27,6 +28,7 @@ from sparker.statistics import (
     mmd,
     nplm,
 )
+from sparker.statistics.choose import named
 from sparker.statistics.nystrom import choose_centres, whitening
 
 N_ROWS, N_DATA, N_TOYS = 90, 30, 3
@@ -64,12 +66,18 @@ def own_points(batch: TwoSample, n_rows: int) -> TwoSample:
     return stack([pad(batch.alone(i), n_rows) for i in range(len(batch.data_weight))])
 
 
+def prepare(method, points: np.ndarray):
+    """With settings from all rows there are."""
+    return method.prepare(points, len(points))
+
+
 def evaluate(method, batch: TwoSample, points=None, chunk: int = 2, seed: int = 0) -> np.ndarray:
     """The statistic (B, m), with settings from these points."""
     basis = np.asarray(batch.points) if points is None else points
-    prepared = method.prepare(basis.reshape(-1, basis.shape[-1]))
-    chunks = prepared.chunks(seed, batch.toys, range(len(batch.data_weight)), chunk)
-    return np.concatenate([outcome.t for _, outcome in chunks])
+    prepared = prepare(method, basis.reshape(-1, basis.shape[-1]))
+    numbers = range(len(batch.data_weight))
+    chunks = prepared.chunks(seed, ToysInMemory(batch.toys), numbers, chunk)
+    return np.concatenate([chunk.measured.t for chunk in chunks])
 
 
 def samples(batch: TwoSample, toy: int) -> tuple[np.ndarray, ...]:
@@ -91,7 +99,7 @@ def gaussian(x: np.ndarray, y: np.ndarray, width: float) -> np.ndarray:
 def test_nplm_is_logistic_regression_on_the_same_nystrom_features():
     batch, ridge, n_centres = pool(), 1e-4, 25
     method = NPLM(n_centres=n_centres, n_bandwidths=2, ridge=ridge)
-    widths = method.prepare(batch.points).columns
+    widths = prepare(method, batch.points).columns
     with jax.enable_x64(True):
         used = jnp.ones(N_ROWS, bool)
         rows = np.asarray(choose_centres(jax.random.key(0), used, n_centres))
@@ -161,7 +169,7 @@ def direct_mmd(batch: TwoSample, toy: int, width: float) -> float:
 def test_mmd_is_that_of_a_double_loop_and_fused_as_in_the_paper():
     batch = pool()
     each = MMD(n_bandwidths=3, fused=False)
-    widths = each.prepare(batch.points).columns
+    widths = prepare(each, batch.points).columns
     direct = np.array([[direct_mmd(batch, toy, w) for w in widths] for toy in range(N_TOYS)])
     np.testing.assert_allclose(evaluate(each, batch), direct, rtol=1e-4, atol=1e-5)
     fused = logsumexp(direct, axis=1) - np.log(len(widths))
@@ -175,7 +183,7 @@ def test_mmd_is_that_of_a_double_loop_and_fused_as_in_the_paper():
 def test_mmd_in_many_blocks_is_the_same(monkeypatch, n_centres):
     monkeypatch.setattr(mmd, "scan_block", lambda n_rows: 16)
     batch, method = pool(), MMD(n_bandwidths=2, n_centres=n_centres, fused=False)
-    widths = method.prepare(batch.points).columns
+    widths = prepare(method, batch.points).columns
     direct = np.array([[direct_mmd(batch, toy, w) for w in widths] for toy in range(N_TOYS)])
     np.testing.assert_allclose(evaluate(method, batch), direct, rtol=1e-3, atol=1e-5)
 
@@ -236,7 +244,7 @@ def _normalised_ad(data: np.ndarray, reference: np.ndarray) -> float:
 def test_one_feature_is_asked_for():
     for method in ONE_FEATURE.values():
         with pytest.raises(ValueError, match="compares one feature, these samples have 2"):
-            method.prepare(np.zeros((5, 2)))
+            prepare(method, np.zeros((5, 2)))
 
 
 def test_a_classifier_sees_what_it_can_learn_and_nothing_else():
@@ -296,23 +304,24 @@ def test_weights_are_repetitions(method, n_features):
 def test_a_toy_does_not_depend_on_its_company(method, n_features):
     batch = pool(n_features)
     whole = evaluate(method, batch)
-    prepared = method.prepare(batch.points)
-    ((_, last),) = prepared.chunks(0, batch.toys, [2], 2)
+    prepared = prepare(method, batch.points)
+    ((_, last, _),) = prepared.chunks(0, ToysInMemory(batch.toys), [2], 2)
     np.testing.assert_allclose(last.t[0], whole[2], rtol=1e-6)
-    assert last.readings.shape == (1, max(len(prepared.columns), 1))
+    assert last.columns.shape == (1, max(len(prepared.columns), 1))
 
 
 @by_method
 def test_settings_are_plain_and_memory_is_asked_for(method, n_features, monkeypatch):
     batch = pool(n_features)
-    prepared = method.prepare(batch.points)
-    json.dumps(sparker.calibration.settings.plain(prepared.settings), allow_nan=False)
+    prepared = prepare(method, batch.points)
+    json.dumps(plain(prepared.settings), allow_nan=False)
     for one in (batch, own_points(batch, N_ROWS)):
-        assert 2 <= prepared.chunk_size(one, 10) <= 16
-        assert 16 <= prepared.chunk_size(one, 10_000) <= 256
+        toys = ToysInMemory(one.toys)
+        assert 2 <= prepared.chunk_size(toys, 0, 10) <= 16
+        assert 16 <= prepared.chunk_size(toys, 0, 10_000) <= 256
     monkeypatch.setattr("sparker.statistics.batched.free_memory", lambda: 1e3)
     with pytest.raises(MemoryError, match="take fewer rows"):
-        prepared.chunk_size(batch, 10)
+        prepared.chunk_size(ToysInMemory(batch.toys), 0, 10)
 
 
 @pytest.mark.parametrize(
@@ -324,7 +333,7 @@ def test_settings_are_plain_and_memory_is_asked_for(method, n_features, monkeypa
         (lambda: MMD(sharpness=-1.0), "sharpness must be positive"),
         (lambda: ClassifierTwoSample(n_folds=1), "n_folds must be a whole number from 2 on"),
         (lambda: ClassifierTwoSample(classifier="trees"), "must be a scikit-learn one"),
-        (lambda: MMD().prepare(np.ones((5, 2))), "all points are the same"),
+        (lambda: prepare(MMD(), np.ones((5, 2))), "all points are the same"),
         (lambda: sparker.test([[0.0]], [[1.0]], statistic=MMD), r"make one of it: MMD\(\)"),
     ],
 )
@@ -393,7 +402,7 @@ def invoke(*arguments):
 CLASSIFIER = pytest.param("c2st", marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("name", [*sorted(BASELINES.keys() - {"c2st"}), CLASSIFIER])
+@pytest.mark.parametrize("name", [*sorted(named().keys() - {"c2st"}), CLASSIFIER])
 def test_every_baseline_runs_on_the_command_line_and_finds_what_is_plain(files, tmp_path, name):
     report, saved = tmp_path / "report.html", tmp_path / "result.npz"
     done = invoke("test", files / "reference.npy", files / "data.npy", "--statistic", name,
@@ -426,4 +435,5 @@ def test_options_of_kernels_do_not_go_with_another_statistic(files, options):
     done = invoke("test", files / "reference.npy", files / "data.npy", "--statistic", "mmd",
                   *options)  # fmt: skip
     assert done.exit_code == 2
-    assert f"{options[0]} is about SparKer's kernels" in done.stderr
+    said = f"--statistic does not go with {options[0]}, since it is about SparKer's kernels"
+    assert said in done.stderr

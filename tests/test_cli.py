@@ -62,7 +62,7 @@ def test_json_has_the_documented_keys_and_nothing_else_is_printed(folder):
                   "--tail")  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["schema"] == 1
+    assert found["schema"] == 2
     assert found["p_value"] == 0.05
     assert found["significance_interval"]["high"] is None
     assert found["anomaly"] is None
@@ -98,8 +98,8 @@ def test_annealing_is_the_librarys(folder):
     )
     found = json.loads(done.stdout)
     assert found["p_value"] == result.p_value
-    assert found["best_reading"] == result.readings[result.best_reading]
-    assert list(found["widths"][0]["readings"]) == list(sparker.engine.READINGS[:1])
+    assert found["best_family"] == result.families[result.best_family]
+    assert list(found["widths"][0]["statistics"]) == list(sparker.engine.FAMILIES[:1])
 
 
 def test_the_answer_is_that_of_the_library(folder):
@@ -127,7 +127,9 @@ def test_files_come_out_and_go_in_again(folder, tmp_path):
     with rows.open() as file:
         table = list(csv.DictReader(file))
     assert len(table) == 60
-    np.testing.assert_allclose([float(row["score"]) for row in table], result.scores, rtol=1e-5)
+    np.testing.assert_allclose(
+        [float(row["log_ratio"]) for row in table], result.data_log_ratio, rtol=1e-5
+    )
     html = report.read_text()
     assert "mass" in html
     assert "sparker" in html
@@ -148,6 +150,14 @@ def test_other_nulls(folder):
         assert json.loads(done.stdout)["p_value"] <= 0.2
 
 
+@pytest.fixture(scope="module")
+def plain(folder):
+    """What is found where everyone may."""
+    done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
+                  "--json")  # fmt: skip
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize(
     ("extra", "note"),
     [
@@ -157,16 +167,13 @@ def test_other_nulls(folder):
         (["--weights", "tilt", "--data-weights", "tilt"], ""),
     ],
 )
-def test_who_may_change_places_is_said_by_columns(folder, extra, note):
+def test_who_may_change_places_is_said_by_columns(folder, plain, extra, note):
     done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
                   *extra, "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["p_value"] <= 0.2
     assert (note in " ".join(found["notes"])) if note else not found["notes"]
-    first = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
-                   "--json")  # fmt: skip
-    plain = json.loads(first.stdout)
     assert found["widths"] != plain["widths"]  # other labels, or other rows
 
 
@@ -185,10 +192,16 @@ def test_a_level_that_few_labellings_cannot_reach_is_refused(folder):
     assert invoke(*arguments, "--alpha", 0.2).exit_code in (0, 1)
 
 
-def test_a_monitor_is_made_asked_and_described(folder, tmp_path):
-    monitor = tmp_path / "monitor.npz"
+@pytest.fixture(scope="module")
+def monitor(folder):
+    """The file of a calibrated one."""
+    monitor = folder / "monitor.npz"
     done = invoke("calibrate", folder / "reference.npy", monitor, "--batch-size", 60, *QUICK)
     assert done.exit_code == 0, done.output
+    return monitor
+
+
+def test_a_monitor_is_made_asked_and_described(folder, monitor):
     assert "monitor for batches of 60 rows" in invoke("info", monitor).stdout
     assert json.loads(invoke("info", monitor, "--json").stdout) == {
         "format": "monitor",
@@ -207,11 +220,9 @@ def test_a_monitor_is_made_asked_and_described(folder, tmp_path):
     assert invoke("watch", monitor, folder / "data.npy", "--alpha", 0.001).exit_code == 2
 
 
-def test_a_folder_is_followed_until_interrupted(folder, tmp_path):
-    monitor, inbox = tmp_path / "monitor.npz", tmp_path / "inbox"
+def test_a_folder_is_followed_until_interrupted(folder, monitor, tmp_path):
+    inbox = tmp_path / "inbox"
     inbox.mkdir()
-    assert invoke("calibrate", folder / "reference.npy", monitor, "--batch-size", 60,
-                  *QUICK).exit_code == 0  # fmt: skip
     command = [sys.executable, "-m", "sparker", "watch", monitor, inbox, "--follow", "--poll",
                "0.2", "--alpha", "0.05"]  # fmt: skip
     environment = os.environ | {"JAX_PLATFORMS": "cpu"}
@@ -230,7 +241,7 @@ def test_a_folder_is_followed_until_interrupted(folder, tmp_path):
 def test_an_interrupted_calibration_says_how_to_go_on(folder, tmp_path):
     files = folder / "reference.npy", folder / "data.npy"
     command = [sys.executable, "-m", "sparker", "test", *files, "--toys", "100000",
-               "--store", tmp_path / "s"]  # fmt: skip
+               "--kernels", "1", "--steps", "10", "--store", tmp_path / "s"]  # fmt: skip
     environment = os.environ | {"JAX_PLATFORMS": "cpu"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -269,10 +280,10 @@ def test_info_on_a_table(folder):
         (["reference.npy", "missing.npy"], "missing.npy"),
         (["reference.csv", "data.csv"], "run"),
         (["reference.csv", "data.csv", "--columns", "x,z"], "z"),
-        (["reference.npy", "data.npy", "--null", "simulator"], "belong together"),
+        (["reference.npy", "data.npy", "--null", "simulator"], "--null simulator needs --pool"),
         (["reference.npy", "data.npy", "--null", "resample"], "'resample' is not one of"),
-        (["reference.csv", "data.csv", "--data-weights", "tilt"], "go with --weights"),
-        (["reference.csv", "data.csv", "--group-rows", "2"], "--group-rows is for --groups"),
+        (["reference.csv", "data.csv", "--data-weights", "tilt"], "--data-weights needs --weights"),
+        (["reference.csv", "data.csv", "--group-rows", "2"], "--group-rows needs --groups"),
         (
             ["reference.csv", "data.csv", "--null", "simulator", "--strata", "site"],
             "--strata does not go with --null simulator",
@@ -343,7 +354,7 @@ def test_the_demo_finds_the_hidden_digits(tmp_path):
     ],
 )
 def test_the_demo_says_what_is_wrong_in_a_line(arguments, message):
-    done = invoke("demo", "--toys", "1", *arguments)
+    done = invoke("demo", "--toys", "9", *arguments)
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.output

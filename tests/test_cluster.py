@@ -11,13 +11,12 @@ import uuid
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_store import CHUNK, N_TOYS, QUICK, THREE_CHUNKS, assert_same, make_samples, names
+from test_store import CHUNK, N_TOYS, THREE_CHUNKS, assert_same, make_samples, names, quick
 
 import sparker
 from sparker.calibration.toys import ClusterError
 from sparker.cli.main import main
-from sparker.engine.losses import statistic
-from sparker.nulls import Experiments, Permutation
+from sparker.statistics import function
 
 distributed = pytest.importorskip("distributed")
 cluster_module = pytest.importorskip("sparker.calibration.cluster")
@@ -67,7 +66,7 @@ def witnesses(slow):
 
 
 def run(**settings):
-    return sparker.test(*make_samples(), **(QUICK | settings))
+    return sparker.test(*make_samples(), **quick(**settings))
 
 
 def at(wanted, act):
@@ -85,8 +84,8 @@ def at(wanted, act):
 def assert_same_but_for_the_name(one, other):
     """The same, whatever other function computed the same statistic."""
     assert one.p_value == other.p_value
-    np.testing.assert_array_equal(one.evidence, other.evidence)
-    np.testing.assert_array_equal(one.null_evidence, other.null_evidence)
+    np.testing.assert_array_equal(one.observed.statistics, other.observed.statistics)
+    np.testing.assert_array_equal(one.null.statistics, other.null.statistics)
 
 
 @functools.cache
@@ -101,15 +100,10 @@ def pids(cluster):
 # All is well.
 
 
-class Apart:
-    """Relabelled toys, and the observed experiment made ready by itself."""
-
-    def experiments(self, observed, seed):
-        one, other = (Permutation().experiments(observed, seed) for _ in range(2))
-        return Experiments(one.observed, other.toys)
+OTHERS = sparker.Simulator(np.random.default_rng(9).normal(size=(300, 2)))
 
 
-@pytest.mark.parametrize("null", ["permutation", Apart()], ids=["one arm", "two arms"])
+@pytest.mark.parametrize("null", ["permutation", OTHERS], ids=["shared points", "their own"])
 def test_workers_find_the_same_to_the_bit(null, client, tmp_path):
     here = run(null=null)  # first: what is compiled here serves the workers
     told = []
@@ -124,10 +118,10 @@ def test_workers_find_the_same_to_the_bit(null, client, tmp_path):
 
 
 def test_the_chunk_is_what_suits_the_workers(client, tmp_path, monkeypatch):
-    def two(self, sample, n_toys):  # here; there, it is 16
+    def two(self, toys, number, n_toys):  # here; there, it is 16
         return 2
 
-    monkeypatch.setattr(statistic._PreparedFunction, "chunk_size", two)
+    monkeypatch.setattr(function._PreparedFunction, "chunk_size", two)
     run(statistic=mean_shift, chunk=None, cluster=client, store=tmp_path)
     assert names(tmp_path) == ["toys-000000-000011.npz"]
 
@@ -394,13 +388,19 @@ def test_parts_made_apart_are_merged_to_the_same_answer(files, answer, tmp_path)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--only", "0:5"], "name a folder for them by --store"),
+        (["--only", "0:5"], "--only needs --store: finished toys are kept there, to be merged"),
         (["--only", "5:0", "--store", "s"], "'5:0' is not A:B, two whole numbers with A < B"),
         (["--only", "3", "--store", "s"], "'3' is not A:B"),
         (["--only", "-1:3", "--store", "s"], "'-1:3' is not A:B"),
         (["--only", "0:13", "--store", "s"], "experiments 0 to 11, so 0:12 is all of them"),
-        (["--only", "0:5", "--store", "s", "--json"], "--json is about the verdict"),
-        (["--only", "0:5", "--store", "s", "--alpha", "0.1"], "--alpha is about the verdict"),
+        (
+            ["--only", "0:5", "--store", "s", "--json"],
+            "--only does not go with --json, since some of the toys reach no verdict",
+        ),
+        (
+            ["--only", "0:5", "--store", "s", "--alpha", "0.1"],
+            "--only does not go with --alpha, since some of the toys reach no verdict",
+        ),
     ],
 )
 def test_parts_that_cannot_be_are_refused(options, said, files, tmp_path, monkeypatch):

@@ -73,7 +73,7 @@ def test_derivatives_are_those_of_the_model(name):
         return reference.log_ratio(model, point, COMPETITIONS[name], jnp)
 
     of_mu = jax.vmap(jax.grad(f), (None, 0))(jnp.asarray(MODEL.mu), jnp.asarray(x[:, None]))
-    ours = derivatives(MODEL, x, getattr(sparker, name))
+    ours = derivatives(MODEL, x, getattr(sparker.engine, name))
     np.testing.assert_allclose(ours, of_mu[..., 0], atol=1e-12)
 
 

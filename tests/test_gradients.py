@@ -39,14 +39,16 @@ def draw(seed, d, largest_amplitude=3.0):
     mu = points[near] + 0.3 * rng.normal(size=(N_KERNELS, d))
     a = largest_amplitude * np.append(1, rng.uniform(-1, 1, N_KERNELS - 1))
     sigma = np.asarray(rng.uniform(0.3, 0.8) * np.sqrt(d))
-    return sparker.engine.Ensemble(mu, a, sigma), sparker.engine.TwoSample(points, reference_weight, data_weight)
+    return sparker.engine.Ensemble(mu, a, sigma), sparker.engine.TwoSample(
+        points, reference_weight, data_weight
+    )
 
 
 def packaged(model, sample, loss, competition):
     design = Design(
         len(model.a),
-        getattr(sparker, loss),
-        getattr(sparker, competition),
+        getattr(sparker.engine, loss),
+        getattr(sparker.engine, competition),
         jax.lax.Precision.HIGHEST,
     )
     return gradient_jit(model, sample, features_of(sample.points), design=design)
@@ -133,7 +135,7 @@ def test_points_that_no_kernel_sees_pull_nothing(d):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_slopes_are_the_derivatives_and_the_papers_table(loss):
-    terms, table = getattr(sparker, loss), getattr(reference, loss)
+    terms, table = getattr(sparker.engine, loss), getattr(reference, loss)
     f = np.linspace(-30, 30, 601) + 1e-3  # past MAX_LOG_RATIO, which no value hits exactly
     close = functools.partial(np.testing.assert_allclose, rtol=1e-9)
     for term in ("reference", "data"):
@@ -157,7 +159,7 @@ def test_neyman_pearson_goes_on_straight_and_without_a_step():
 def test_loss_and_its_slope_weigh_the_points(loss):
     model, sample = draw(0, DIRECT)
     f = reference.log_ratio(model, sample.points, reference.softmax)
-    terms = getattr(sparker, loss)
+    terms = getattr(sparker.engine, loss)
     expected = reference.loss_of(getattr(reference, loss), f, *sample[1:])
     np.testing.assert_allclose(terms(jnp.asarray(f), sample), expected, rtol=1e-12)
     slope = terms.slope(jnp.asarray(f), sample)
@@ -176,7 +178,7 @@ def test_statistic_is_minus_twice_the_neyman_pearson_loss():
 @pytest.mark.parametrize("d", [DIRECT, PRODUCT])
 def test_evaluations_of_a_model(d, competition):
     model, (points, *_) = draw(0, d)
-    how, textbook = getattr(sparker, competition), getattr(reference, competition)
+    how, textbook = getattr(sparker.engine, competition), getattr(reference, competition)
     parts = sparker.engine.components(model, points, how)
     f = sparker.engine.log_ratio(model, points, how)
     np.testing.assert_allclose(parts, reference.components(model, points, textbook), rtol=1e-11)
@@ -204,7 +206,7 @@ def test_the_order_of_the_kernels_does_not_matter(competition):
     assert_same(
         packaged(shuffled, sample, "neyman_pearson", competition), (d_mu[order], d_a[order])
     )
-    how = getattr(sparker, competition)
+    how = getattr(sparker.engine, competition)
     np.testing.assert_allclose(
         sparker.engine.components(shuffled, sample.points, how),
         sparker.engine.components(model, sample.points, how)[:, order],

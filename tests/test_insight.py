@@ -76,7 +76,7 @@ def test_the_numbers_by_width_are_those_of_the_scores_at_the_best(found):
     case, result = found
     widths = by_width(result, case.data, case.planted)
     assert len(widths) == len(result.widths)
-    expected = open_world(result.scores, case.planted)
+    expected = open_world(result.data_log_ratio, case.planted)
     assert widths[result.best]["AUC"] == pytest.approx(expected["AUC"], abs=1e-3)
     share = expected["efficiency at 0.95"]["share"]
     assert widths[result.best]["efficiency at 0.95"] == pytest.approx(share, abs=1e-3)
@@ -140,7 +140,7 @@ def test_baselines_say_the_same_of_experiments_on_a_pool():
     for name, statistic in dimension.METHODS.items():
         if name != dimension.SPARKER:
             one, other = (
-                dimension.readings(statistic, problem.basis, draw, kinds) for draw in ways
+                dimension.measured(statistic, problem.basis, draw, kinds) for draw in ways
             )
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
             assert one[2] > one[0]

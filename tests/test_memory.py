@@ -1,13 +1,16 @@
 """Memory: what a chunk is planned to take is what the compiler then allocates, or less."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import sparker
-from sparker.engine import batch, memory
-from sparker.engine.scan import SHARED, Candidates
+from sparker.engine import batch, memory, programs, train
+from sparker.engine.candidates import SHARED, Candidates
+from sparker.system import machine
 
 GIB = 2**30
 CIFAR = {"n_rows": 110_000, "n_features": 1000, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
@@ -32,27 +35,7 @@ def test_the_plan_covers_what_the_compiler_allocates(
 ):
     n_toys, n_widths = 8, 10
     config = sparker.FitConfig(n_kernels=n_kernels, competition=competition)
-    points = (n_toys, n_rows, d) if own else (n_rows, d)
-    n_shared = 0 if own else min(n_rows, SHARED * config.n_candidates)
-    with jax.enable_x64(True):
-        program = batch._train_chunks.lower(
-            jax.random.key(0),
-            np.arange(n_toys, dtype=np.uint32),
-            sparker.engine.TwoSample(
-                *(jax.ShapeDtypeStruct(s, jnp.float32) for s in (points, *[(n_toys, n_rows)] * 2))
-            ),
-            jax.ShapeDtypeStruct((100,), jnp.float32),
-            jax.ShapeDtypeStruct((n_widths,), jnp.int32),
-            jax.ShapeDtypeStruct((n_explored,), jnp.int32),
-            Candidates(
-                *(jax.ShapeDtypeStruct((n_explored, n_shared), t) for t in (jnp.int32, jnp.float32))
-            ),
-            config.rates,
-            design=config.design,
-            mesh=batch._mesh(1),
-        ).compile()
-    sizes = program.memory_analysis()
-    allocated = sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes
+    allocated = max(allocations(config, n_toys, n_rows, d, n_widths, n_explored, own))
     planned = n_toys * memory.toy_bytes(n_rows, d, n_kernels, n_widths, 4)
     planned += memory.points_bytes(n_rows, d, 4) * (n_toys if own else 1)
     if n_explored:
@@ -60,6 +43,52 @@ def test_the_plan_covers_what_the_compiler_allocates(
         planned += memory.SCAN_ARRAYS * memory.SCAN_VALUES["cpu"] * 4
     assert allocated <= planned
     assert planned <= 4 * allocated  # a plan that is far too careful would waste the machine
+
+
+def allocations(config, n_toys, n_rows, d, n_widths, n_explored, own):
+    """What each of a fit's programs allocates, in bytes."""
+    shape = jax.ShapeDtypeStruct
+    points = (n_toys, n_rows, d) if own else (n_rows, d)
+    samples = sparker.engine.TwoSample(
+        *(shape(s, jnp.float32) for s in (points, *[(n_toys, n_rows)] * 2))
+    )
+    n_steps = 100
+    steps = train.Steps(
+        shape((n_steps,), jnp.float32), shape((n_widths,), jnp.int32), shape((n_steps,), jnp.int32)
+    )
+    explored = shape((n_explored,), jnp.int32)
+    spans = shape((n_explored or train.N_STAGES, 2), jnp.int32)
+    n_looked_at = config.n_candidates if own else SHARED * config.n_candidates
+    candidates = None
+    if n_explored:
+        each = (n_toys, n_explored) if own else (n_explored,)
+        looked_at = (*each, min(n_rows, n_looked_at))
+        candidates = Candidates(shape(looked_at, jnp.int32), shape(looked_at, jnp.float32))
+    key, toys = jax.random.key(0), np.arange(n_toys, dtype=np.uint32)
+    one_of = {True: (candidates, None), False: (None, candidates)}[own]
+    with jax.enable_x64(True):
+        start = functools.partial(programs.start_chunk, design=config.design)
+        progress, _ = jax.eval_shape(start, toys, samples, (key, steps, explored))
+        numbers = shape((2,), jnp.int32)
+        for part, each, shared in (
+            (programs.start_chunk, toys, (key, steps, explored)),
+            (
+                programs.run_stages,
+                (progress, one_of[0]),
+                (steps, spans, numbers, one_of[1], config.rates),
+            ),
+            (programs.finish_chunk, progress, (steps, explored, config.rates)),
+        ):
+            sizes = (
+                programs.run_part.lower(
+                    each, samples, shared, part=part, design=config.design, mesh=batch._mesh(1)
+                )
+                .compile()
+                .memory_analysis()
+            )
+            yield (
+                sizes.temp_size_in_bytes + sizes.argument_size_in_bytes + sizes.output_size_in_bytes
+            )
 
 
 def toys_per_chunk(n_toys, *, n_rows, n_features, free_bytes=None, **shape):
@@ -160,8 +189,8 @@ def test_control_groups_limit_what_is_free(tmp_path, membership, files, free):
         path = mount / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    assert memory.free_in_container(groups, mount) == free
+    assert machine.free_in_container(groups, mount) == free
 
 
 def test_no_container_no_limit(tmp_path):
-    assert memory.free_in_container(tmp_path / "none", tmp_path) == float("inf")
+    assert machine.free_in_container(tmp_path / "none", tmp_path) == float("inf")

@@ -7,13 +7,17 @@ import pandas as pd
 import pytest
 
 import sparker
-from sparker.nulls import Experiments, Resample
-from sparker.presets import resampled
+from sparker.calibration.plan import prepare
+from sparker.calibration.pvalues import rank
+from sparker.calibration.toys import run
+from sparker.nulls import Resample
+from sparker.presets import unexplored
 from sparker.system import archive
 
 SMALL = {
     "config": sparker.FitConfig(n_kernels=3),
     "widths": sparker.WidthConfig(steps=300, n_widths=3),
+    "chunk": 16,  # one program for all
     "progress": False,
 }
 BATCH = 60
@@ -34,35 +38,32 @@ def monitor() -> sparker.Monitor:
     return sparker.Monitor.calibrate(normal(0, 400), BATCH, n_toys=60, **SMALL)
 
 
-class Split:
-    """A test of one batch with the toys of a monitor."""
-
-    def experiments(self, observed, seed):
-        scheme = Resample(observed.reference, len(observed.data), observed.expected, seed)
-        return Experiments(scheme.observed(observed.data), scheme.toys())
-
-
 def test_a_batch_is_ranked_as_a_test_with_the_toys_of_the_monitor_would_rank_it(monitor):
     batch = with_cluster(1)
-    config, widths = resampled(SMALL["config"], SMALL["widths"])
-    whole = sparker.test(
-        normal(0, 400), batch, n_toys=60, null=Split(), config=config, widths=widths
+    kernels = unexplored(SMALL["config"], SMALL["widths"])
+    scheme = Resample(normal(0, 400), BATCH, None, 0)
+    first, others = (
+        prepare(source, sparker.decorrelate, kernels)
+        for source in (scheme.observed(batch), scheme.toys())
     )
+    whole = run(others, range(1, 61), seed=0)
+    whole.rows |= run(first, [0], seed=0).rows
+    measured = whole.first(61)
     alone = monitor.test(batch)
-    np.testing.assert_array_equal(alone.t, whole.t)
-    np.testing.assert_array_equal(alone.null_t, whole.null_t)
-    assert alone.p_value == whole.p_value
+    np.testing.assert_array_equal(alone.t, measured.t[0])
+    np.testing.assert_array_equal(alone.null_t, measured.t[1:])
+    assert alone.p_value == rank(measured.columns, sparker.minimum).p_value
 
 
 def test_a_batch_faces_as_many_reference_rows_as_a_toy_does():
     reference, batch = normal(0, 400), normal(1)
     scheme = Resample(reference, BATCH, None, 0)
-    for arm, numbers in ((scheme.observed(batch), [0]), (scheme.toys(), [1, 2, 3])):
-        sample = arm.draw(lambda rows: rows)(numbers)
+    for source, numbers in ((scheme.observed(batch), [0]), (scheme.toys(), [1, 2, 3])):
+        sample = source.toys(lambda rows: rows).draw(numbers)
         assert np.all((sample.reference_weight > 0).sum(1) == 400 - BATCH)
         assert np.all((sample.data_weight > 0).sum(1) == BATCH)
         np.testing.assert_allclose(sample.reference_weight.sum(1), BATCH)
-    observed = scheme.observed(batch).draw(lambda rows: rows)([0]).alone(0)
+    observed = scheme.observed(batch).toys(lambda rows: rows).draw([0]).alone(0)
     np.testing.assert_array_equal(observed.points[observed.data_weight > 0], batch)
     rest = observed.points[observed.reference_weight > 0]
     assert set(map(tuple, rest)) < set(map(tuple, reference))
@@ -94,7 +95,7 @@ def test_notes_of_the_calibration_are_said_with_every_result(tmp_path):
 def test_an_anomalous_batch_stands_out_and_others_do_not(monitor):
     strange = monitor.test(with_cluster(2))
     assert strange.p_value <= 3 / 61
-    assert set(np.argsort(-strange.scores)[:10]) <= set(range(15))
+    assert set(np.argsort(-strange.data_log_ratio)[:10]) <= set(range(15))
     p = [monitor.test(normal(100 + i)).p_value for i in range(20)]
     assert np.mean(np.array(p) <= 0.05) <= 0.25
 
@@ -145,15 +146,11 @@ def test_a_store_keeps_its_toys(tmp_path):
     np.testing.assert_array_equal(more.null.t[:8], first.null.t)
     assert [file.stat().st_mtime_ns for file in files] == written
     with pytest.raises(ValueError, match="batch_size"):
-        sparker.Monitor.calibrate(
-            normal(0, 400), 50, n_toys=8, store=tmp_path / "s", **SMALL
-        )
+        sparker.Monitor.calibrate(normal(0, 400), 50, n_toys=8, store=tmp_path / "s", **SMALL)
 
 
 def test_counts_are_part_of_the_test_where_they_fluctuate():
-    counting = sparker.Monitor.calibrate(
-        normal(0, 400), BATCH, n_toys=60, poisson=True, **SMALL
-    )
+    counting = sparker.Monitor.calibrate(normal(0, 400), BATCH, n_toys=60, poisson=True, **SMALL)
     assert counting.test(normal(5, BATCH + 3)).p_value > 0.05
     assert counting.test(normal(6, 2 * BATCH)).p_value <= 2 / 61
 

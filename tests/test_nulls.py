@@ -26,6 +26,8 @@ from sparker.nulls.odds import LEAF, ConditionalBernoulli
 from sparker.nulls.repeats import check_disjoint, check_fresh
 from sparker.nulls.unweighted import keep_by_weight
 
+pytestmark = pytest.mark.unit
+
 RARE = 1e-6
 """Chance of each statistical assertion to fail for code that is right."""
 
@@ -280,8 +282,7 @@ def pool_of(n_reference=30, n_data=10, *, null=None, seed=0, **options):
     """The pool that a scheme makes, and the row that stands in each place of it."""
     observed = samples(*numbers(n_reference, n_data), **options)
     experiments = (null or Permutation()).experiments(observed, seed)
-    assert experiments.observed is experiments.toys
-    pool = experiments.toys.draw.__self__
+    pool = experiments.source.toys.__self__
     return pool, pool.points[:, 0].astype(int)
 
 
@@ -593,7 +594,7 @@ def test_listed_toys_come_in_an_order_of_chance():
 
 def test_some_toys_of_a_list_are_no_more_than_there_are(tmp_path):
     settings = {"n_toys": 300, "store": tmp_path, **CHEAP}
-    assert sparker.run_toys(FEW_ROWS[:4], FEW_ROWS[4:], toys=range(301), **settings) == 15
+    assert sparker.run_toys(FEW_ROWS[:4], FEW_ROWS[4:], only=range(301), **settings) == 15
     told = []
     settings["progress"] = lambda done, total: told.append((done, total))
     result = sparker.test(FEW_ROWS[:4], FEW_ROWS[4:], **settings)
@@ -770,8 +771,8 @@ def test_rows_of_another_precision_do_not_tell_samples_apart():
     reference, data = rows[:120], rows[120:]
     single = reference.astype(np.float32)
     known = samples(single, data)
-    assert known.reference.dtype == known.data.dtype == np.float32
-    assert set(known.data[:, 0]) <= set(known.reference[:, 0])
+    assert known.reference.shown.dtype == known.data.dtype == np.float32
+    assert set(known.data[:, 0]) <= set(known.reference.shown[:, 0])
     with pytest.raises(ValueError, match="too large for the single precision"):
         samples(single, 1e300 * data)
     others = rng.normal(size=(100, 1))
@@ -818,9 +819,9 @@ def test_toys_of_a_pool_draw_from_it_and_from_the_data():
 def test_a_sparse_pool_is_fitted_as_the_rows_in_use():
     reference, data = numbers(30, 10)
     observed = samples(reference, data)
-    arm = Simulator(OTHERS).experiments(observed, 0).toys
-    pool = arm.draw.__self__
-    batch = arm.draw(lambda rows: rows)([0, 1, 2])
+    source = Simulator(OTHERS).experiments(observed, 0).source
+    pool = source.toys.__self__
+    batch = source.toys(lambda rows: rows).draw([0, 1, 2])
     assert batch.points.shape == (3, 40, 1)
     for number in range(3):
         alone = batch.alone(number)
@@ -958,6 +959,11 @@ PLAIN = np.arange(30) // 3, 100 + np.arange(10) // 2
 IN_TWO = np.arange(30) % 2, np.arange(10) % 2
 
 
+NOT_IN_A_SIMULATOR = (
+    r"{} does not go with null=Simulator\(...\), since a simulator draws rows as they"
+)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -986,22 +992,22 @@ IN_TWO = np.arange(30) % 2, np.arange(10) % 2
         ),
         (
             {"strata": STRATA, "expected": 10.0},
-            "strata cannot be used with expected: within strata the numbers .* Leave one of them",
+            "strata does not go with expected, since within strata the numbers .*; leave one out",
         ),
         (
             {"strata": IN_TWO, "groups": PLAIN},
             "groups lie within strata, but 15 of them have rows in several; make strata of whole",
         ),
-        ({"strata": STRATA, "null": SIMULATED}, "strata mean nothing to a simulator"),
-        ({"strata": STRATA, "null": Simulator(OTHERS)}, "strata mean nothing to a simulator"),
-        ({"groups": GROUPS, "null": Simulator(OTHERS)}, "groups mean nothing to a simulator"),
+        ({"strata": STRATA, "null": SIMULATED}, NOT_IN_A_SIMULATOR.format("strata")),
+        ({"strata": STRATA, "null": Simulator(OTHERS)}, NOT_IN_A_SIMULATOR.format("strata")),
+        ({"groups": GROUPS, "null": Simulator(OTHERS)}, NOT_IN_A_SIMULATOR.format("groups")),
         (
             {"groups": PLAIN, "expected": 10.0},
-            "groups cannot be used with expected: rows that belong together neither count as",
+            "groups does not go with expected, since rows that belong together do not count",
         ),
         (
             {"groups": PLAIN, "reference_weights": OF_BOTH},
-            "groups cannot be used with reference_weights: .* nor carry weights of their own",
+            "groups does not go with reference_weights, .* carry no weights of their own",
         ),
         (
             {"groups": (PLAIN[0], PLAIN[1] - 100)},
@@ -1054,7 +1060,10 @@ IN_TWO = np.arange(30) % 2, np.arange(10) % 2
             {"expected": 3.0, "null": Simulator(OTHERS[:20])},
             "the simulator's pool has 20 rows, a toy needs up to 24; add rows",
         ),
-        ({"null": Permutation(group_rows=3)}, "group_rows is for groups; give groups, or leave it"),
+        (
+            {"null": Permutation(group_rows=3)},
+            r"group_rows=...\) needs groups: it says .*; give both or none",
+        ),
     ],
 )
 def test_what_cannot_be_relabelled_is_refused(options, message):

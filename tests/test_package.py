@@ -1,5 +1,6 @@
-"""The package as a whole: what importing costs, what the command line says, what style holds."""
+"""The package as a whole: what it offers, what importing costs, what the command line says."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,10 @@ import pytest
 from click.testing import CliRunner
 from hatchling.builders.wheel import WheelBuilder
 
+import sparker
 from sparker.cli.main import main
+
+pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parent.parent
 
@@ -17,9 +21,42 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
-def test_importing_computes_nothing_and_takes_no_device():
+def test_what_is_offered_is_there_and_nothing_else_is():
+    assert sorted(dir(sparker)) == sorted([*sparker.__all__, "__version__"])
+    assert sparker.__all__ == sorted(set(sparker.__all__))
+    for name in dir(sparker):
+        assert getattr(sparker, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'fit_many'"):
+        sparker.fit_many  # noqa: B018
+
+
+def test_what_is_offered_for_type_checkers_is_what_is_offered():
+    tree = ast.parse(Path(sparker.__file__).read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    assert sorted(alias.name for node in block.body for alias in node.names) == sparker.__all__
+
+
+HEAVY = ("jax", "matplotlib", "bokeh", "sklearn", "scipy")
+
+
+def test_importing_waits_for_nothing_heavy():
+    code = f"import sys, sparker; print([name for name in {HEAVY} if name in sys.modules])"
+    assert run(sys.executable, "-c", code).stdout.strip() == "[]"
+
+
+def test_help_waits_for_nothing_heavy():
+    code = (
+        "import sys; from click.testing import CliRunner; from sparker.cli.main import main; "
+        "print(CliRunner().invoke(main, ['--help']).exit_code, "
+        f"[name for name in {HEAVY} if name in sys.modules])"
+    )
+    assert run(sys.executable, "-c", code).stdout.strip() == "0 []"
+
+
+def test_importing_all_of_it_computes_nothing_and_takes_no_device():
     code = (
         "import sparker, jax._src.xla_bridge as bridge; "
+        "[getattr(sparker, name) for name in dir(sparker)]; "
         "assert not bridge._backends, bridge._backends"
     )
     result = run(sys.executable, "-c", code)
@@ -47,11 +84,3 @@ def test_ci_runs_the_readme_test_command():
     commands = [line for line in readme.splitlines() if line.startswith("python3 -m venv")]
     assert len(commands) == 2
     assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
-
-
-@pytest.mark.parametrize(
-    "command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]], ids=" ".join
-)
-def test_style_and_types(command):
-    result = run(sys.executable, "-m", *command)
-    assert result.returncode == 0, result.stdout + result.stderr

@@ -19,10 +19,11 @@ from scipy.special import expit
 import sparker
 from sparker import plots
 from sparker.calibration.pvalues import clopper_pearson, graded_p_values
-from sparker.engine.batch import Fit
+from sparker.engine import Fit
 from sparker.engine.ensemble import Ensemble
+from sparker.engine.measured import Measured
+from sparker.findings.power import Power, PowerStudy
 from sparker.plots.style import kernel_style
-from sparker.power import Power, PowerStudy
 
 N_REFERENCE, N_DATA, N_TOYS = 200, 50, 11
 HOSTILE = [
@@ -66,7 +67,8 @@ def run(**options):
 def result():
     return run(
         config=sparker.FitConfig(n_kernels=3),
-        widths=sparker.WidthConfig(steps=60, n_widths=3, annealing=None),
+        widths=sparker.WidthConfig(steps=20, n_widths=3),
+        chunk=4,
     )
 
 
@@ -80,13 +82,13 @@ def smallest(result):
     """The same with one width, one kernel and one feature."""
     one = slice(0, 1)
     flat = [plane * [1, 0] for plane in (result.data_plane, result.reference_plane)]
-    per_width = ("widths", "evidence", "p_by_reading", "excess", "deficit", "score_counts")
-    per_toy = ("null_evidence", "null_excess", "null_deficit", "null_score_counts")
     mu, a, sigma = result.models
     return dataclasses.replace(
         result,
-        **{name: getattr(result, name)[one] for name in per_width},
-        **{name: getattr(result, name)[:, one] for name in per_toy},
+        widths=result.widths[one],
+        p_by_statistic=result.p_by_statistic[one],
+        observed=result.observed.at(one),
+        null=Measured(*(array[:, one] for array in result.null)),
         best=0,
         models=Ensemble(mu[one, one, one], a[one, one], sigma[one]),
         data_components=result.data_components[:, one],
@@ -200,11 +202,13 @@ def test_where_there_are_no_kernels_it_is_said(name, without_kernels):
 @pytest.mark.parametrize("name", ["null_distribution", "p_across_widths", "score_distribution"])
 def test_toys_that_failed_are_no_hindrance(name, result):
     for failed in (slice(2), slice(None)):
-        changed = ("null_evidence", "null_score")
-        lost = {field: getattr(result, field).astype(float) for field in changed}
-        lost["null_evidence"][failed] = np.nan
-        lost["null_score"][failed] = np.inf
-        assert draws(OF_A_RESULT[name], dataclasses.replace(result, **lost))
+        statistics = result.null.statistics.astype(float)
+        score = result.null_combined_score.astype(float)
+        statistics[failed] = np.nan
+        score[failed] = np.inf
+        null = result.null._replace(statistics=statistics)
+        lost = dataclasses.replace(result, null=null, null_combined_score=score)
+        assert draws(OF_A_RESULT[name], lost)
 
 
 @pytest.mark.parametrize("name", ["activation_pattern", "component_plane", "component_against"])
@@ -288,18 +292,20 @@ def test_null_distribution(result):
     assert len(counts) == 7
     assert counts.sum() == N_TOYS
     for i, n in enumerate(counts):
-        inside = (result.null_score >= edges[i]) & (result.null_score < edges[i + 1])
+        inside = (result.null_combined_score >= edges[i]) & (
+            result.null_combined_score < edges[i + 1]
+        )
         if i == 6:
-            inside |= result.null_score == edges[7]
+            inside |= result.null_combined_score == edges[7]
         assert inside.sum() == n
-    evidence = np.concatenate([result.evidence[None], result.null_evidence])
-    p = graded_p_values(evidence.reshape(N_TOYS + 1, -1))[0]
+    statistics = np.concatenate([result.observed.statistics[None], result.null.statistics])
+    p = graded_p_values(statistics.reshape(N_TOYS + 1, -1))[0]
     score = -np.log(p.min()) - 1e-9 * np.log(p).sum()
     np.testing.assert_allclose(line.get_xdata(), score)
     ax = bars.axes
     low, high = ax.get_xlim()
-    assert low <= min(result.null_score.min(), score)
-    assert max(result.null_score.max(), score) <= high
+    assert low <= min(result.null_combined_score.min(), score)
+    assert max(result.null_combined_score.max(), score) <= high
     png(ax.figure)
     box = ax.get_legend().get_window_extent()
     x, y = ax.transData.transform((score, counts.max()))
@@ -312,21 +318,25 @@ def test_null_distribution(result):
 
 
 def test_null_distribution_where_something_is_missing_or_all_the_same(result):
-    lost = result.null_score.copy()
+    lost = result.null_combined_score.copy()
     lost[:3] = np.inf
-    bars, _ = plots.null_distribution(dataclasses.replace(result, null_score=lost))
+    bars, _ = plots.null_distribution(dataclasses.replace(result, null_combined_score=lost))
     assert bars.get_data().values.sum() == N_TOYS - 3
     assert legend_of(bars.axes)[0] == "8 anomaly-free experiments, 3 more without a score"
     for score in (0.0, -3.0, 1e20):
         same = dataclasses.replace(
-            result, null_score=np.full(N_TOYS, score), score=score, p_value=1.0,
-        )  # fmt: skip
+            result,
+            null_combined_score=np.full(N_TOYS, score),
+            combined_score=score,
+            p_value=1.0,
+        )
         assert draws(plots.null_distribution, same)
         bars, _ = plots.null_distribution(same)
         assert bars.get_data().values.sum() == N_TOYS
         assert np.all(np.diff(bars.get_data().edges) > 0)  # wide enough to be seen
         assert legend_of(bars.axes)[1] == "the data: p = 1"
-    far = dataclasses.replace(result, null_score=result.null_score - 50, score=-70.0)
+    lower = result.null_combined_score - 50
+    far = dataclasses.replace(result, null_combined_score=lower, combined_score=-70.0)
     bars, _ = plots.null_distribution(far)  # a rule of the user's may give negative scores
     assert bars.get_data().values.sum() == N_TOYS
     low, high = bars.axes.get_xlim()
@@ -334,14 +344,15 @@ def test_null_distribution_where_something_is_missing_or_all_the_same(result):
 
 
 def test_p_across_widths(result):
-    *readings, clearest, together, floor = plots.p_across_widths(result)
-    each = readings[0]
-    p = (1 + np.sum(result.null_evidence >= result.evidence, axis=0)) / (N_TOYS + 1)  # (3, 4)
-    assert [line.get_label() for line in readings] == list(sparker.engine.READINGS)
-    assert len({line.get_marker() for line in readings}) == 4
-    for i, line in enumerate(readings):
+    *families, clearest, together, floor = plots.p_across_widths(result)
+    each = families[0]
+    above = np.sum(result.null.statistics >= result.observed.statistics, axis=0)  # (3, 4)
+    p = (1 + above) / (N_TOYS + 1)
+    assert [line.get_label() for line in families] == list(sparker.engine.FAMILIES)
+    assert len({line.get_marker() for line in families}) == 4
+    for i, line in enumerate(families):
         np.testing.assert_allclose(line.get_xydata(), np.transpose([result.models.sigma, p[:, i]]))
-    best = result.best, result.best_reading
+    best = result.best, result.best_family
     assert clearest.get_xydata().tolist() == [[result.widths[result.best], p[best]]]
     assert p[best] == p[result.best].min()
     assert set(together.get_ydata()) == {result.p_value}
@@ -367,8 +378,8 @@ def test_columns_of_another_statistic_are_all_shown(without_kernels):
 def test_widths_are_labelled_whatever_their_range(widths, result):
     n = len(widths)
     some = dataclasses.replace(
-        result, widths=np.array(widths), p_by_reading=np.full((n, 1), 0.5), best=0,
-        best_reading=0, readings=("statistic",),
+        result, widths=np.array(widths), p_by_statistic=np.full((n, 1), 0.5), best=0,
+        best_family=0, families=("statistic",),
         models=Ensemble(np.zeros((n, 1, 1)), np.zeros((n, 1)), np.array(widths)),
     )  # fmt: skip
     for axis in (
@@ -390,13 +401,13 @@ def test_widths_are_labelled_whatever_their_range(widths, result):
 
 def test_score_distribution(result):
     points, band, mean = plots.score_distribution(result)
-    bins = np.minimum((expit(result.scores) * 20).astype(int), 19)
+    bins = np.minimum((expit(result.data_log_ratio) * 20).astype(int), 19)
     counts = np.array([np.sum(bins == i) for i in range(20)])
     assert counts.sum() == N_DATA
     x, y = points.get_xydata().T
     np.testing.assert_allclose(x, (np.flatnonzero(counts) + 0.5) / 20)
     np.testing.assert_array_equal(y, counts[counts > 0])
-    toys = result.null_score_counts[:, result.best]
+    toys = result.null.score_counts[:, result.best]
     middle = sum(toys) / N_TOYS
     spread = np.sqrt(sum((toys - middle) ** 2) / N_TOYS)
     high, edges, low = band.get_data()
@@ -409,15 +420,16 @@ def test_score_distribution(result):
 
 
 def test_score_distribution_leaves_out_failed_toys(result):
-    t, counts = result.null_evidence.copy(), result.null_score_counts.astype(float)
+    t, counts = result.null.statistics.copy(), result.null.score_counts.astype(float)
     t[4, 0, 0], counts[4] = np.nan, 1e9
     _, _, mean = plots.score_distribution(
-        dataclasses.replace(result, null_evidence=t, null_score_counts=counts)
+        dataclasses.replace(result, null=result.null._replace(statistics=t, score_counts=counts))
     )
-    rest = np.delete(result.null_score_counts[:, result.best], 4, axis=0)
+    rest = np.delete(result.null.score_counts[:, result.best], 4, axis=0)
     np.testing.assert_allclose(mean.get_data().values, rest.mean(0))
     t[:] = np.nan
-    assert len(plots.score_distribution(dataclasses.replace(result, null_evidence=t))) == 1
+    none = dataclasses.replace(result, null=result.null._replace(statistics=t))
+    assert len(plots.score_distribution(none)) == 1
 
 
 def test_activation_pattern(result):
@@ -448,12 +460,14 @@ def test_planes_side_by_side(result):
     drawn = plots.planes(result, n_rows=12)
     left, right = figure_of(drawn).axes
     assert [artist.axes for artist in drawn] == [left] * 3 + [right] * 3
-    reference, data = (sparker.engine.components(result.model, result.transform(x)) for x in samples())
+    reference, data = (
+        sparker.engine.components(result.model, result.transform(x)) for x in samples()
+    )
     x, y = (int(ax().split()[-1]) for ax in (left.get_xlabel, left.get_ylabel))
     assert x != y
     np.testing.assert_allclose(points_of(drawn[0]), reference[:, [x, y]], atol=1e-6)
     np.testing.assert_allclose(points_of(drawn[1]), data[:, [x, y]], atol=1e-6)
-    planted = np.argsort(-result.scores)[:12]
+    planted = np.argsort(-result.data_log_ratio)[:12]
     assert np.sum(planted < 12) >= 11
     for rings, plane in ((drawn[2], data[:, [x, y]]), (drawn[5], result.data_plane)):
         order = np.lexsort(points_of(rings).T)
@@ -486,8 +500,8 @@ def test_without_a_plane_there_is_something_to_see(smallest, without_kernels):
     np.testing.assert_array_equal(points_of(data)[:, 0], smallest.data_components[:, 0])
     reference, data, _ = plots.principal_plane(smallest)
     assert reference.axes.get_ylabel() == "log-ratio f"
-    np.testing.assert_array_equal(points_of(reference)[:, 1], smallest.reference_scores)
-    np.testing.assert_array_equal(points_of(data)[:, 1], smallest.scores)
+    np.testing.assert_array_equal(points_of(reference)[:, 1], smallest.reference_log_ratio)
+    np.testing.assert_array_equal(points_of(data)[:, 1], smallest.data_log_ratio)
     reference, data = plots.principal_plane(without_kernels)  # no scores, so no rings
     np.testing.assert_array_equal(points_of(data), without_kernels.data_plane)
 
@@ -533,7 +547,7 @@ def test_what_cannot_be_drawn_against_is_said(observable, kernel, message, resul
 
 
 def test_trajectories(result):
-    fit = Fit(result.models, *(np.zeros(3) for _ in range(5)))
+    fit = Fit(result.models, result.observed, np.bool_(True))
     for feature in range(2):
         lines = plots.trajectories(fit, feature)
         for i, line in enumerate(lines):

@@ -12,7 +12,8 @@ SMALL = {
     "n_reference": 300,
     "n_data": 60,
     "config": sparker.FitConfig(n_kernels=3),
-    "widths": sparker.WidthConfig(steps=300, n_widths=1, last=0.5),
+    "widths": sparker.WidthConfig(steps=40, n_widths=1, last=0.5),
+    "chunk": 30,
     "progress": False,
 }
 

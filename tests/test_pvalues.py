@@ -30,6 +30,8 @@ from sparker.calibration.pvalues import (
 from sparker.calibration.sequential import _inverse_binomial
 from sparker.calibration.tail import REACH, fit_tail
 
+pytestmark = pytest.mark.unit
+
 RULES = [minimum_and_product, minimum, product, cauchy]
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 

@@ -8,7 +8,7 @@ import pytest
 import reference
 
 import sparker
-from sparker.engine.train import init
+from sparker.engine.step import init
 
 SEED, N_KERNELS, N_ROWS, N_TOYS = 5, 3, 150, 4
 SCHEDULE = sparker.engine.schedule(6.0, 0.4, steps=60, n_widths=4)
@@ -20,8 +20,8 @@ CLIP = 0.08  # small enough to be felt in every fit
 def config(loss="neyman_pearson", competition="softmax", dtype=np.float64, **rates):
     return sparker.FitConfig(
         n_kernels=N_KERNELS,
-        loss=getattr(sparker, loss),
-        competition=getattr(sparker, competition),
+        loss=getattr(sparker.engine, loss),
+        competition=getattr(sparker.engine, competition),
         dtype=dtype,
         **{**RATES, **rates},
     )
@@ -61,7 +61,9 @@ def padded_toys(d):
         data, ref = cloud(rng, n_data, d, n_signal=5), cloud(rng, n_reference, d)
         own = rng.uniform(0.2, 3, n_reference)
         expected = n_data + 5.0
-        samples.append(sparker.engine.two_sample(ref, data, reference_weights=own, expected=expected))
+        samples.append(
+            sparker.engine.two_sample(ref, data, reference_weights=own, expected=expected)
+        )
         rows, is_data = np.concatenate([ref, data]), np.arange(n_reference + n_data) >= n_reference
         toys.append(weighed(rows, is_data, np.append(own, np.ones(n_data)), expected))
     return sparker.engine.stack(samples), toys
@@ -123,7 +125,9 @@ def test_fits_equal_the_reference(d, competition, loss, form):
 @pytest.mark.parametrize(("d", "form"), [(1, "pool"), (6, "padded")])
 def test_single_precision_agrees_with_double(d, form):
     samples, toys = FORMS[form](d)
-    single = sparker.engine.fit_many(SEED, samples, SCHEDULE, config(dtype=np.float32), chunk=N_TOYS)
+    single = sparker.engine.fit_many(
+        SEED, samples, SCHEDULE, config(dtype=np.float32), chunk=N_TOYS
+    )
     double = sparker.engine.fit_many(SEED, samples, SCHEDULE, config(), chunk=N_TOYS)
     assert single.models.a.dtype == np.float32
     np.testing.assert_allclose(single.t, double.t, rtol=1e-3, atol=1e-3)
@@ -197,7 +201,8 @@ def test_only_ratios_of_the_weights_matter():
     data, ref = data_and_reference()
     own = np.random.default_rng(2).uniform(0.1, 1, len(ref))
     small, large = (
-        sparker.engine.two_sample(ref, data, reference_weights=factor * own) for factor in (1e-3, 1e3)
+        sparker.engine.two_sample(ref, data, reference_weights=factor * own)
+        for factor in (1e-3, 1e3)
     )
     assert_same_fit(alone(small), alone(large), rtol=1e-8)
 
@@ -230,7 +235,9 @@ def test_evaluation_of_a_model_far_from_the_origin():
     data, _ = data_and_reference()
     a, sigma = np.array([2.0, -1.0]), np.asarray(1.5)
     base, far = (
-        sparker.engine.log_ratio(sparker.engine.Ensemble(data[:2] + offset, a, sigma), data + offset)
+        sparker.engine.log_ratio(
+            sparker.engine.Ensemble(data[:2] + offset, a, sigma), data + offset
+        )
         for offset in (0, 1e6)
     )
     np.testing.assert_allclose(far, base, rtol=1e-5, atol=1e-6)

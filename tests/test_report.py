@@ -45,13 +45,9 @@ def run(n_features=2, **options):
     rng = np.random.default_rng(0)
     reference, data = (rng.normal(size=(n, n_features)) for n in (N_REFERENCE, N_DATA))
     data[:N_PLANTED] = 3 + 0.1 * rng.normal(size=(N_PLANTED, n_features))
-    return sparker.test(
-        reference,
-        data,
-        n_toys=20,
-        widths=sparker.WidthConfig(steps=40, n_widths=3),
-        **options,
-    )
+    if "statistic" not in options:
+        options["widths"] = sparker.WidthConfig(steps=40, n_widths=3)
+    return sparker.test(reference, data, n_toys=20, **options)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +227,7 @@ def test_the_table_has_every_row_most_anomalous_first(result):
     page = Page(report.render(result, observables={"mass": masses}))
     rows = np.array(column(page, "row"))
     assert sorted(rows) == list(range(N_DATA))
-    f = result.scores[rows]
+    f = result.data_log_ratio[rows]
     assert np.all(np.diff(np.abs(f)) <= 0)
     np.testing.assert_allclose(column(page, "f"), f, atol=6e-4)
     np.testing.assert_allclose(column(page, "c"), expit(f), atol=6e-4)
@@ -416,7 +412,7 @@ def test_kernels_expect_of_weighted_rows_what_they_expect_of_repeated_ones(weigh
     weighted, repeated, _ = weighted_and_repeated
     assert expected(weighted) == expected(repeated)
     assert expected(weighted) != expected(dataclasses.replace(weighted, reference_weights=None))
-    twice = dataclasses.replace(weighted, settings=weighted.settings | {"expected": 2 * N_DATA})
+    twice = dataclasses.replace(weighted, expected=2.0 * N_DATA)
     for one, other in zip(expected(weighted), expected(twice), strict=True):
         assert other[3].expected == pytest.approx(2 * one[3].expected)
 
@@ -469,7 +465,7 @@ def test_weights_are_said_and_drawn(result, weighted_and_repeated):
 
 
 def test_an_expected_number_of_rows_is_said(result):
-    known = dataclasses.replace(result, settings=result.settings | {"expected": 1234.5})
+    known = dataclasses.replace(result, expected=1234.5)
     assert (
         "60 data rows (1,234.5 expected) against 200 reference rows"
         in Page(report.render(known)).text
@@ -540,7 +536,7 @@ def test_twenty_thousand_rows_stay_below_5_mb(result):
     page = Page(text)
     rows = column(page, "row")
     assert len(set(rows)) == len(rows) == 4000
-    assert set(rows[:2000]) == set(np.argsort(-np.abs(many.scores))[:2000].tolist())
+    assert set(rows[:2000]) == set(np.argsort(-np.abs(many.data_log_ratio))[:2000].tolist())
     assert "Of 20,000 data rows, plots and table show the 2,000 with the largest |f|" in page.text
     assert "Pictures are kept for the" in page.text
 
@@ -599,8 +595,8 @@ def test_one_feature_is_drawn_with_its_score():
     found = run(n_features=1)
     drawn = report.axes.plane(dataclasses.replace(found, columns=("mass",)))
     np.testing.assert_allclose(drawn.data[:, 0], samples(1)[1][:, 0], atol=1e-5)
-    np.testing.assert_array_equal(drawn.data[:, 1], found.scores)
-    np.testing.assert_array_equal(drawn.reference[:, 1], found.reference_scores)
+    np.testing.assert_array_equal(drawn.data[:, 1], found.data_log_ratio)
+    np.testing.assert_array_equal(drawn.reference[:, 1], found.reference_log_ratio)
     assert drawn.labels == ("feature 0", "f")
     assert drawn.notes == ["across: mass, up: f"]
 
@@ -653,7 +649,7 @@ def draw(result, values, beside=None, claimed=()):
         result,
         data_plane=np.zeros((n_data, 2)),
         reference_plane=np.zeros((n_reference, 2)),
-        settings=result.settings | {"expected": None},
+        expected=None,
     )
     claim = report.cards.Claim(
         np.isin(np.arange(n_data), claimed), np.zeros(n_reference, bool), 1.0

@@ -15,6 +15,7 @@ import pytest
 
 import sparker
 from sparker.calibration.settings import plain
+from sparker.findings.result import TUPLES
 from sparker.system import archive
 
 N_REFERENCE, N_DATA = 200, 50
@@ -58,12 +59,14 @@ KINDS = {
     "weights": {"reference_weights": weigh},
     "simulator": {"null": sparker.Simulator(draw_rows)},
     "pool": {"null": sparker.Simulator(np.random.default_rng(9).normal(size=(300, 2)))},
-    "function": {"statistic": mean_shift},
+    "function": {"statistic": mean_shift, "config": None, "widths": None},
     "stopped": {"stop": sparker.Sequential(exceedances=3, table=10), "n_toys": 39},
     "expected": {"expected": 48.0, "reference_weights": np.tile([1.0, 2.0], 100)},
     "options": {
         "config": sparker.FitConfig(
-            n_kernels=3, competition=sparker.engine.independent, loss=sparker.engine.binary_cross_entropy
+            n_kernels=3,
+            competition=sparker.engine.independent,
+            loss=sparker.engine.binary_cross_entropy,
         ),
         "preprocess": sparker.whiten,
         "combine": sparker.cauchy,
@@ -127,7 +130,7 @@ def test_names_of_columns_are_kept(tmp_path):
 
 
 def changed(value):
-    if isinstance(value, sparker.engine.Ensemble | sparker.engine.preprocess.Transform):
+    if isinstance(value, TUPLES):
         return value._replace(**{value._fields[0]: changed(np.asarray(value[0]))})
     if isinstance(value, np.ndarray):
         other = value.copy()
@@ -137,6 +140,8 @@ def changed(value):
         return (*value, "more")
     if isinstance(value, dict):
         return value | {"more": 1}
+    if isinstance(value, str):
+        return value + "more"
     return np.ones(1) if value is None else value + 1
 
 
@@ -176,7 +181,10 @@ def described(shape: str, dtype: str = "'<f8'") -> str:
     return f"{{'descr': {dtype}, 'fortran_order': False, 'shape': {shape}, }}"
 
 
-def with_member(content, name="evidence.npy", compression=zipfile.ZIP_STORED):
+STATISTICS = "observed.statistics.npy"
+
+
+def with_member(content, name=STATISTICS, compression=zipfile.ZIP_STORED):
     """The file of a result with one member replaced."""
 
     def make(whole: bytes) -> bytes:
@@ -235,7 +243,7 @@ def lying_about_its_size(whole: bytes) -> bytes:
     claimed = len(content) + 8 * 2**40
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("evidence.npy", content)
+        archive.writestr(STATISTICS, content)
         info = archive.filelist[0]
         info.file_size = claimed
     return out.getvalue()
@@ -252,7 +260,7 @@ def overlapping(whole: bytes) -> bytes:
     """A file with a directory that lists some of it a thousand times."""
     out = io.BytesIO(whole)
     with zipfile.ZipFile(out, "a") as archive:
-        archive.filelist.extend([archive.getinfo("null_evidence.npy")] * 999)
+        archive.filelist.extend([archive.getinfo("null.statistics.npy")] * 999)
         archive._didModify = True
     return out.getvalue()
 
@@ -299,11 +307,11 @@ HOSTILE = {
     "header is no JSON": with_member(npy(described("(2,)", "'|u1'"), b"{x"), "header.npy"),
     "deep JSON": with_member(npy(described("(90000,)", "'|u1'"), b"[" * 90000), "header.npy"),
     "no header": without("header.npy"),
-    "no statistic": without("evidence.npy"),
+    "no statistic": without(STATISTICS),
     "no transform": without("transform.centre.npy"),
     "other length": with_member(npy(described("(2,)"), bytes(16))),
-    "list for an array": lambda whole: with_header(evidence=[1.0, 2.0, 3.0])(
-        without("evidence.npy")(whole)
+    "list for an array": lambda whole: with_header(observed=[1.0, 2.0, 3.0])(
+        without(STATISTICS)(whole)
     ),
     "best beyond": with_header(best=3),
     "best is text": with_header(best="0"),
@@ -336,7 +344,7 @@ def test_the_files_above_are_refused_for_what_was_done_to_them(tmp_path):
     path = saved(result_of(), tmp_path)
     whole = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
-        same = with_member(archive.read("evidence.npy"))
+        same = with_member(archive.read(STATISTICS))
     for rewritten in (same(whole), with_header()(whole), without("no such")(whole)):
         path.write_bytes(rewritten)
         assert sparker.TestResult.load(path) == result_of()
@@ -380,7 +388,9 @@ def test_a_result_is_json(kind):
 
 
 def test_the_result_of_the_least_anomalous_sample_is_json_too(tmp_path):
-    result = sparker.test(*make_samples(), **QUICK, statistic=lowest_of_all)
+    result = sparker.test(
+        *make_samples(), **(QUICK | KINDS["function"] | {"statistic": lowest_of_all})
+    )
     assert (result.p_value, result.above) == (1, 11)
     found = result.to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -423,24 +433,29 @@ def test_scores_are_the_log_ratio_of_the_rows_as_given(kind):
     for rows, components, scores in zip(
         make_samples(),
         (result.reference_components, result.data_components),
-        (result.reference_scores, result.scores),
+        (result.reference_log_ratio, result.data_log_ratio),
         strict=True,
     ):
         assert components.shape == (len(rows), 3)
         np.testing.assert_allclose(components.sum(1), scores)
         np.testing.assert_allclose(result.components(rows), components)
         np.testing.assert_allclose(result.log_ratio(rows), scores)
-    assert np.ptp(result.scores) > 0
+    assert np.ptp(result.data_log_ratio) > 0
     fitted = result.transform(make_samples()[1])
     competition = sparker.engine.independent if kind == "options" else sparker.engine.softmax
     np.testing.assert_allclose(
-        sparker.engine.log_ratio(result.model, fitted, competition), result.scores, rtol=1e-6
+        sparker.engine.log_ratio(result.model, fitted, competition),
+        result.data_log_ratio,
+        rtol=1e-6,
     )
 
 
 def test_scores_give_the_statistic_of_the_data():
     result = result_of()
-    f = result.scores.sum() - N_DATA / N_REFERENCE * np.expm1(result.reference_scores).sum()
+    f = (
+        result.data_log_ratio.sum()
+        - N_DATA / N_REFERENCE * np.expm1(result.reference_log_ratio).sum()
+    )
     assert 2 * f == pytest.approx(result.t[result.best], rel=1e-4)
 
 
@@ -452,17 +467,17 @@ def test_new_rows_need_the_columns_of_the_test():
 
 
 def test_kernels_that_compete_in_a_way_of_their_own_cannot_score_new_rows():
-    own = sparker.engine.Competition(sparker.engine.softmax.activation, sparker.engine.softmax.response)
-    kernels = plain(sparker.FitConfig(n_kernels=3, competition=own))
-    settings = result_of().settings | {"statistic": {"kernels": kernels}}
-    result = dataclasses.replace(result_of(), settings=settings)
+    own = sparker.engine.Competition(
+        sparker.engine.softmax.activation, sparker.engine.softmax.response
+    )
+    result = dataclasses.replace(result_of(), competition=plain(own))
     with pytest.raises(ValueError, match="cannot be scored: the kernels competed"):
         result.log_ratio(make_samples()[1])
 
 
 def test_other_statistics_have_no_model():
     result = result_of("function")
-    assert result.models is result.scores is result.reference_scores is None
+    assert result.models is result.data_log_ratio is result.reference_log_ratio is None
     assert result.widths.tolist() == [0, 1]
     for ask in ("model", "locations"):
         with pytest.raises(ValueError, match="fits no kernels: there is no model"):
@@ -478,7 +493,7 @@ def test_a_planted_cluster_is_found_at_its_place_in_the_users_units():
     assert result.above == 0
     strongest = result.locations[np.argmax(result.model.a)]
     np.testing.assert_allclose((strongest - [5e4, -7]) / [1000, 1], CLUSTER, atol=0.3)
-    assert set(np.argsort(-result.scores)[:12]) == set(range(12))
+    assert set(np.argsort(-result.data_log_ratio)[:12]) == set(range(12))
     events, low, high = result.effect_excess
     assert 3 < events < 13
     assert 0 < low < events < high
@@ -487,8 +502,8 @@ def test_a_planted_cluster_is_found_at_its_place_in_the_users_units():
 def test_effects_are_what_the_data_show_beyond_the_toys():
     result = result_of()
     for effect, observed, null in (
-        (result.effect_excess, result.excess, result.null_excess),
-        (result.effect_deficit, result.deficit, result.null_deficit),
+        (result.effect_excess, result.observed.excess, result.null.excess),
+        (result.effect_deficit, result.observed.deficit, result.null.deficit),
     ):
         toys = null[:, result.best]
         low, high = np.quantile(toys, [0.025, 0.975])
@@ -496,10 +511,12 @@ def test_effects_are_what_the_data_show_beyond_the_toys():
         expected = [max(0, seen - middle), max(0, seen - high), seen + middle - low]
         np.testing.assert_allclose(effect, expected)
         assert 0 <= effect.low <= effect.events <= effect.high
-    lost = result.null_excess.copy()
+    lost = result.null.excess.copy()
     lost[3] = np.nan
-    with_loss = dataclasses.replace(result, null_excess=lost)
-    fewer = dataclasses.replace(result, null_excess=np.delete(lost, 3, axis=0))
+    with_loss = dataclasses.replace(result, null=result.null._replace(excess=lost))
+    fewer = dataclasses.replace(
+        result, null=result.null._replace(excess=np.delete(lost, 3, axis=0))
+    )
     assert with_loss.effect_excess == fewer.effect_excess
 
 
@@ -508,11 +525,13 @@ def test_a_tail_is_fitted_to_the_toys_of_the_result():
         result_of().tail_fit()
     rng = np.random.default_rng(0)
     toys, t = rng.gumbel(size=(1000, 3, 1)), np.full((3, 1), 9.0)
-    more = dataclasses.replace(result_of(), null_evidence=toys, evidence=t)
+    result = result_of()
+    observed, null = result.observed._replace(statistics=t), result.null._replace(statistics=toys)
+    more = dataclasses.replace(result, observed=observed, null=null)
     found = more.tail_fit()
-    rule = more.settings["combine"]
+    rule = more.combine
     assert found == sparker.calibration.tail.fit_tail(t.ravel(), toys[..., 0], rule)
-    other = dataclasses.replace(more, settings=more.settings | {"combine": "mine"})
+    other = dataclasses.replace(more, combine="mine")
     with pytest.raises(ValueError, match="not mine"):
         other.tail_fit()
 
@@ -645,8 +664,8 @@ def test_rows_off_a_thin_direction_are_found():
     plain = sparker.test(reference, data, n_toys=39, preprocess=sparker.standardise)
     found = sparker.test(reference, data, n_toys=39)
     assert found.p_value == 1 / 40
-    assert np.mean(np.argsort(-found.scores)[:12] < 12) > np.mean(
-        np.argsort(-plain.scores)[:12] < 12
+    assert np.mean(np.argsort(-found.data_log_ratio)[:12] < 12) > np.mean(
+        np.argsort(-plain.data_log_ratio)[:12] < 12
     )
 
 
@@ -686,10 +705,10 @@ def test_a_constant_column_is_left_out_and_noted():
     reference, data = make_samples()
     result = sparker.test(with_constant(reference), with_constant(data), **QUICK)
     np.testing.assert_array_equal(result.t, result_of().t)
-    assert result.notes == ("columns [1] do not vary and were left out",)
+    assert result.notes == ("column 1 does not vary and was left out",)
     assert result.to_dict()["dropped_columns"] == [1]
     assert np.all(result.locations[:, 1] == 7)
-    assert "note: columns [1] do not vary" in result.summary()
+    assert "note: column 1 does not vary" in result.summary()
 
 
 def test_data_that_stray_from_a_constant_column_of_the_reference_are_noted():

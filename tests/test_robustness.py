@@ -93,8 +93,8 @@ def schedules(points):
 def config(loss="neyman_pearson", competition="softmax", clip=5.0, amplitude_rate=None):
     return sparker.FitConfig(
         n_kernels=N_KERNELS,
-        loss=getattr(sparker, loss),
-        competition=getattr(sparker, competition),
+        loss=getattr(sparker.engine, loss),
+        competition=getattr(sparker.engine, competition),
         clip=clip,
         # With the default rate 300 steps would never get there.
         amplitude_rate=amplitude_rate or max(0.05, clip / 50),
@@ -167,7 +167,9 @@ def test_a_toy_that_is_not_finite_is_flagged_and_harms_no_other():
     for row in (0, 165):  # a reference row, a data row
         points = batch.points.copy()
         points[1, row] = np.nan
-        fits = sparker.engine.fit_many(0, batch._replace(points=points), widths, config(), chunk=CHUNK)
+        fits = sparker.engine.fit_many(
+            0, batch._replace(points=points), widths, config(), chunk=CHUNK
+        )
         assert fits.finite.tolist() == [True, False, True]
         assert not np.all(np.isfinite(fits.t[1]))
         for one, other in zip((*fits.models, fits.t), (*clean.models, clean.t), strict=True):

@@ -8,6 +8,8 @@ import pytest
 
 import sparker
 
+pytestmark = pytest.mark.unit
+
 REFERENCE = np.arange(8.0).reshape(4, 2)
 DATA = np.array([[0.5, 0.5], [1.5, 2.5]])
 

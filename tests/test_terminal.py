@@ -182,11 +182,11 @@ def test_narrow_terminals_lose_nothing_that_matters(columns, folder, result, mon
     assert lines[0] == "compatible at alpha = 0.01"
     assert lines[1 : 1 + len(result.summary().splitlines())] == result.summary().splitlines()
     shown = [line for line in lines if line.startswith("\N{BOX DRAWINGS LIGHT VERTICAL}")]
-    top = np.argsort(-result.scores)[:10]
+    top = np.argsort(-result.data_log_ratio)[:10]
     for line, row in zip(shown, top, strict=True):
         cells = [cell.strip() for cell in line.split("\N{BOX DRAWINGS LIGHT VERTICAL}")[1:4]]
         kernel = np.argmax(np.abs(result.data_components[row]))
-        assert cells == [str(row), f"{result.scores[row]:+.2f}", str(kernel)]
+        assert cells == [str(row), f"{result.data_log_ratio[row]:+.2f}", str(kernel)]
     assert max(map(len, shown)) <= columns
 
 
@@ -256,7 +256,7 @@ def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
 
 def test_info_is_json_whatever_the_file_holds(folder, tmp_path):
     found = json.loads(invoke("info", folder / "result.npz", "--json").stdout)
-    assert (found["schema"], found["toys"]["compared"]) == (1, 9)
+    assert (found["schema"], found["toys"]["compared"]) == (2, 9)
     rows = np.random.default_rng(0).normal(size=(100, 2))
     rows[3, 1] = np.inf
     np.save(tmp_path / "rows.npy", rows)
@@ -394,7 +394,7 @@ def test_pictures_without_a_report_are_a_mistake(folder, monkeypatch):
     monkeypatch.setattr(detect, "test", None)
     done = run_test(folder, "--images", "picture")
     assert done.exit_code == 2
-    assert "name its file by --report" in done.stderr
+    assert "--images needs --report: they are shown there" in done.stderr
 
 
 def test_a_picture_that_breaks_off_costs_the_report_but_no_answer(folder, result, tmp_path):

@@ -47,7 +47,9 @@ def descent_direction(mu, a, sigma, x, w_reference, w_data, n_kernels=M):
     """Minus the gradient of the Neyman-Pearson loss of a sample of one row."""
     points = x[None]
     sample = sparker.engine.TwoSample(points, w_reference[None], w_data[None])
-    design = Design(n_kernels, sparker.engine.neyman_pearson, sparker.engine.softmax, jax.lax.Precision.HIGHEST)
+    design = Design(
+        n_kernels, sparker.engine.neyman_pearson, sparker.engine.softmax, jax.lax.Precision.HIGHEST
+    )
     d_mu, d_a = gradient(sparker.engine.Ensemble(mu, a, sigma), sample, features_of(points), design)
     return -d_mu, -d_a
 

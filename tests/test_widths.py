@@ -6,6 +6,8 @@ from scipy.spatial.distance import pdist
 
 import sparker
 
+pytestmark = pytest.mark.unit
+
 
 def test_the_range_is_the_papers():
     points = np.random.default_rng(0).normal(size=(300, 3))
@@ -125,7 +127,9 @@ def test_repeated_points_have_a_range():
 
 def test_a_width_config_may_read_off_evenly():
     points = np.random.default_rng(0).normal(size=(300, 2))
-    config = sparker.WidthConfig(steps=100, n_widths=4, annealing=sparker.engine.linear, evenly=True)
+    config = sparker.WidthConfig(
+        steps=100, n_widths=4, annealing=sparker.engine.linear, evenly=True
+    )
     np.testing.assert_array_equal(config.schedule(points).read_off, [24, 49, 74, 99])
     assert len(config.schedule(points).explore) == 0
     assert len(sparker.WidthConfig().schedule(points).explore) == 10
@@ -141,6 +145,6 @@ def test_the_papers_settings_are_the_papers():
     result = sparker.test(
         points[:250], points[250:], n_toys=5, **sparker.presets.paper("jets", steps=50)
     )
-    assert result.readings == ("all kernels",)
+    assert result.families == ("all kernels",)
     with pytest.raises(ValueError, match=r"one of .*Dante"):
         sparker.presets.paper("dogs")

@@ -29,7 +29,7 @@ from experiments.power.run import ALPHA, Verdict, everything, power
 
 from sparker import standardise
 from sparker.calibration.settings import plain
-from sparker.engine import TwoSample
+from sparker.engine import ToysInMemory, TwoSample
 from sparker.engine.preprocess import principal_directions
 from sparker.statistics import MMD, Frechet, Mahalanobis
 from sparker.statistics.contract import Statistic
@@ -80,18 +80,19 @@ def apart(problem: Problem, kinds: Sequence[Kind]) -> TwoSample:
     return TwoSample(*map(np.concatenate, zip(*drawn, strict=True)))
 
 
-def readings(
+def measured(
     statistic: Statistic, basis: np.ndarray, draw: Draw, kinds: Sequence[Kind]
 ) -> np.ndarray:  # (n, m, r)
     """What a statistic says of each experiment; all go through one compiled program."""
-    prepared = statistic.prepare(basis)
-    chunk = prepared.chunk_size(draw(kinds[:1]), len(kinds))
+    prepared = statistic.prepare(basis, len(basis))
 
     def numbered(numbers: Sequence[int]) -> TwoSample:
         return draw([kinds[number] for number in numbers])
 
-    chunks = prepared.chunks(SEED, numbered, range(len(kinds)), chunk)
-    return np.concatenate([outcome.evidence for _, outcome in chunks])
+    experiments = ToysInMemory(numbered)
+    chunk = prepared.chunk_size(experiments, 0, len(kinds))
+    chunks = prepared.chunks(SEED, experiments, range(len(kinds)), chunk)
+    return np.concatenate([chunk.measured.statistics for chunk in chunks])
 
 
 def powers(problem: Problem, n: tuple[int, int, int]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -108,8 +109,8 @@ def powers(problem: Problem, n: tuple[int, int, int]) -> dict[str, dict[str, dic
     for name, statistic in METHODS.items():
         # The default looks at points of toys that share them in another way than at their own.
         draw = partial(apart, problem) if name == SPARKER else partial(on_pool, problem)
-        evidence = readings(statistic, problem.basis, draw, kinds)
-        null, *tested = np.split(evidence, parts)
+        statistics = measured(statistic, problem.basis, draw, kinds)
+        null, *tested = np.split(statistics, parts)
         found[name] = {
             signal: power(null, some, {name: Verdict(everything)})[name]
             for signal, some in zip(("none", *problem.signals), tested, strict=True)

@@ -19,8 +19,8 @@ at an anomaly score of 0.95 an efficiency of 92.5 % and a false-positive rate of
 Here: one experiment each, ``sparker.test`` with its default. The strongest kernel is, of those that
 say "too many", the one whose f_i add up to most over the data beyond the reference; it claims the
 rows with more than half of its largest |f_i|. True positives are planted rows, false positives
-other data rows, all ranked by ``result.scores`` at the width that tells most. Networks and samples
-differ from the paper's: numbers stand side by side, they need not agree.
+other data rows, all ranked by ``result.data_log_ratio`` at the width that tells most. Networks and
+samples differ from the paper's: numbers stand side by side, they need not agree.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,17 +97,17 @@ def study(of: Study, folder: Path, quick: bool) -> record.Result:
         seed=SEED,
         widths=QUICK_WIDTHS if quick else None,
     )
-    assert result.scores is not None
+    assert result.data_log_ratio is not None
     return {
         "reference rows, data rows, fraction": list(size),
         "p-value": round(result.p_value, 5),
         "toys at least as extreme": result.above,
         "width": round(float(result.widths[result.best]), 3),
-        "reading": result.readings[result.best_reading],
+        "reading": result.families[result.best_family],
         "seconds": {name: round(seconds, 1) for name, seconds in result.timings.items()},
         "kernels": kernels(result, case.planted),
         "strongest kernel": strongest(result) + 1,
-        "open world": open_world(result.scores, case.planted),
+        "open world": open_world(result.data_log_ratio, case.planted),
         "open world by width": by_width(result, case.data, case.planted),
         "panel": of.look(case, result),
     }

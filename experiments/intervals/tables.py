@@ -13,11 +13,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 import sparker
-from sparker.calibration.combine import minimum
 from sparker.calibration.pvalues import graded_score
 from sparker.calibration.tail import smooth_score
 
-RULE = minimum
+RULE = sparker.minimum
 N_COLUMNS = 40
 Make = Callable[[int], np.ndarray]  # number of toys -> (toys + 1, columns)
 
@@ -33,11 +32,13 @@ def normal(d: int, rng: np.random.Generator, n: int) -> np.ndarray:  # (n, d)
 
 
 def kernels(draw: Callable[..., np.ndarray], n_reference: int, n_data: int, n: int) -> np.ndarray:
-    """The default test's readings, forty columns."""
+    """The default test's statistics, forty columns."""
     rng = np.random.default_rng(0)
     reference, data = draw(rng, n_reference), draw(rng, n_data)
     found = sparker.test(reference, data, n_toys=n, progress=False)
-    return np.concatenate([found.evidence[None], found.null_evidence]).reshape(n + 1, -1)
+    return np.concatenate([found.observed.statistics[None], found.null.statistics]).reshape(
+        n + 1, -1
+    )
 
 
 def correlated(rng: np.random.Generator, n: int) -> np.ndarray:  # (n + 1, columns)

@@ -21,8 +21,7 @@ from experiments.levels.populations import POPULATIONS, STEEP, Population, in_gr
 from experiments.levels.statistics import NAMES, Plain
 
 import sparker
-from sparker.engine.preprocess import unchanged
-from sparker.nulls import Permutation, Simulator
+from sparker import Permutation, Simulator, unchanged
 
 CONFIG = sparker.FitConfig(n_kernels=3)
 WIDTHS = sparker.WidthConfig(steps=60, n_widths=4)
@@ -260,7 +259,7 @@ def p_values(
         else:
             one = {"all four": result.p_value}
             if not stops:
-                one |= dict(zip(NAMES, result.p_by_reading[:, 0].tolist(), strict=True))
+                one |= dict(zip(NAMES, result.p_by_statistic[:, 0].tolist(), strict=True))
         for statistic, p in one.items():
             found.setdefault(statistic, []).append(p)
     return {statistic: np.array(p) for statistic, p in found.items()}

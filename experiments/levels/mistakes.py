@@ -2,23 +2,32 @@
 
 import numpy as np
 
-from sparker.engine.sample import TwoSample, pad, stack
-from sparker.nulls import Arm, Experiments, Fitted, Permutation, Samples, relabelled
-from sparker.nulls.experiments import against, toy_rng
+from sparker.engine import ToysInMemory, TwoSample, pad, stack
+from sparker.nulls import (
+    Experiments,
+    Fitted,
+    Permutation,
+    Resample,
+    Samples,
+    Scheme,
+    ToySource,
+    relabelled,
+    toy_rng,
+)
+from sparker.nulls.experiments import against
 from sparker.nulls.labels import DATA, Labeller, exchanges_of
 from sparker.nulls.pool import Pool
-from sparker.nulls.resample import Resample
 
 
-class OwnReference:
+class OwnReference(Scheme):
     """Null data drawn from the very rows that are the reference of the same fit."""
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """As a simulator would that is not looked at."""
-        return _fixed_reference(observed, seed, observed.reference)
+        return _fixed_reference(observed, seed, observed.reference.shown)
 
 
-class PoolApart:
+class PoolApart(Scheme):
     """Toys from a pool that the data do not change places with."""
 
     def __init__(self, pool: np.ndarray) -> None:
@@ -30,10 +39,10 @@ class PoolApart:
 
 
 def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experiments:
-    reference, data = observed.reference, observed.data
+    reference, data = observed.reference.shown, observed.data
     ones = np.ones(len(reference))
 
-    def draw(transform: Fitted):
+    def toys(transform: Fitted) -> ToysInMemory:
         def one(number: int) -> TwoSample:
             rows = data
             if number:
@@ -41,22 +50,33 @@ def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experime
             sample = against(transform(reference), ones, transform(rows), None)
             return pad(sample, len(reference) + len(data))
 
-        return lambda numbers: stack([one(number) for number in numbers])
+        return ToysInMemory(lambda numbers: stack([one(number) for number in numbers]))
 
-    arm = Arm(reference, draw)
-    return Experiments(arm, arm)
+    return Experiments(ToySource(reference, toys, len(reference)))
 
 
-class Splits:
+class Splits(Scheme):
     """Toys that are splits of the reference, where the data are there to be relabelled."""
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """As a monitor has it."""
-        scheme = Resample(observed.reference, len(observed.data), None, seed)
-        return Experiments(scheme.observed(observed.data), scheme.toys())
+        reference = observed.reference.shown
+        scheme = Resample(reference, len(observed.data), None, seed)
+
+        def toys(transform: Fitted) -> ToysInMemory:
+            of_data = scheme.observed(observed.data).toys(transform)
+            others = scheme.toys().toys(transform)
+
+            def one(number: int) -> TwoSample:
+                batch = (others if number else of_data).draw([number])
+                return pad(batch.alone(0), len(reference))  # as many rows, whichever it is
+
+            return ToysInMemory(lambda numbers: stack([one(number) for number in numbers]))
+
+        return Experiments(ToySource(reference, toys, len(reference)))
 
 
-class AnySize:
+class AnySize(Scheme):
     """As many groups as there are, whatever their sizes."""
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
@@ -66,11 +86,11 @@ class AnySize:
         roles = np.zeros(units.max() + 1, np.int8)
         roles[np.unique(observed.groups[1])] = DATA
         exchanges = exchanges_of(np.zeros(len(roles), int), roles == DATA)
-        points = np.concatenate([observed.reference, observed.data])
+        points = np.concatenate([observed.reference.shown, observed.data])
         return Pool(points, Labeller(units, roles, exchanges), seed).experiments()
 
 
-class WeightsAsChances:
+class WeightsAsChances(Scheme):
     """Rows become data by weights that only reference rows have; data rows get the mean weight.
 
     Those that stay are weighted up by one over their chance to stay. Close to right where weights
@@ -83,7 +103,7 @@ class WeightsAsChances:
         own, n_data = observed.weights, len(observed.data)
         measure = np.concatenate([own * (own.sum() / np.sum(own**2)), np.ones(n_data)])
         chance = n_data * measure / measure.sum()
-        points = np.concatenate([observed.reference, observed.data])
+        points = np.concatenate([observed.reference.shown, observed.data])
 
         def weights(number: int) -> tuple[np.ndarray, np.ndarray]:
             is_data = np.arange(len(measure)) >= len(own)
@@ -96,12 +116,11 @@ class WeightsAsChances:
             reference = np.where(is_data, 0, reference)
             return reference * (n_data / reference.sum()), is_data.astype(float)
 
-        def draw(transform: Fitted):
+        def toys(transform: Fitted) -> ToysInMemory:
             fitted = transform(points)
-            return lambda numbers: relabelled(fitted, (weights(i) for i in numbers))
+            return ToysInMemory(lambda numbers: relabelled(fitted, (weights(i) for i in numbers)))
 
-        arm = Arm(points, draw)
-        return Experiments(arm, arm)
+        return Experiments(ToySource(points, toys, len(points)))
 
 
 class Ignoring(Permutation):

@@ -24,7 +24,7 @@ from sparker import Monitor
 from sparker.calibration.settings import plain
 from sparker.system.versions import versions
 
-N_CALIBRATION = 199
+N_TOYS = 199
 ALPHA = 0.05
 N_DATA = 60
 N_REFERENCES = (150, 300, 600)
@@ -38,7 +38,7 @@ def level(work: tuple[int, int, int]) -> float:
     monitor = Monitor.calibrate(
         exponential(rng, n_reference),
         N_DATA,
-        n_toys=N_CALIBRATION,
+        n_toys=N_TOYS,
         seed=number,
         config=CONFIG,
         widths=WIDTHS,
@@ -71,7 +71,7 @@ def main() -> None:
                     "standard_error": float(levels.std(ddof=1) / np.sqrt(len(levels))),
                     "scatter": float(levels.std(ddof=1)),
                     "scatter_of_counting": float(np.sqrt(mean * (1 - mean) / options.batches)),
-                    "scatter_of_few_toys": float(np.sqrt(mean * (1 - mean) / N_CALIBRATION)),
+                    "scatter_of_few_toys": float(np.sqrt(mean * (1 - mean) / N_TOYS)),
                     "largest": float(levels.max()),
                 }
             )
@@ -82,7 +82,7 @@ def main() -> None:
         f"--references {' '.join(map(str, options.references))}",
         "alpha": ALPHA,
         "batch_size": N_DATA,
-        "n_toys": N_CALIBRATION,
+        "n_toys": N_TOYS,
         "config": plain(CONFIG),
         "widths": plain(WIDTHS),
         "versions": versions(),

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from sparker.engine.sample import TwoSample
-from sparker.statistics.contract import Outcome, plain_chunks
+from sparker.engine import Toys, TwoSample
+from sparker.statistics.contract import Chunk, Statistic, value_chunks
 
 NAMES = ("mean", "maximum", "Kolmogorov-Smirnov", "deficit")
 
 
 @dataclass(frozen=True)
-class Plain:
+class Plain(Statistic):
     """The four, of samples as they are."""
 
     high: float
     """Where the upper tail begins, in which data may be missing."""
 
-    def prepare(self, points: np.ndarray) -> "_Prepared":
+    def prepare(self, points: np.ndarray, n_rows: int) -> "_Prepared":
         """Nothing depends on the points."""
         return _Prepared(self.high)
 
@@ -31,19 +31,17 @@ class Plain:
 class _Prepared:
     high: float
     columns = np.empty(0)
-    readings = ("statistic",)
+    families = ("statistic",)
 
     @property
     def settings(self) -> dict[str, Any]:
         return {"plain": NAMES, "high": self.high}
 
-    def chunk_size(self, sample: TwoSample, n_toys: int) -> int:
+    def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
         return n_toys
 
-    def chunks(
-        self, seed: int, draw: Any, numbers: Sequence[int], chunk: int
-    ) -> Iterator[tuple[Sequence[int], Outcome]]:
-        return plain_chunks(draw, numbers, chunk, lambda _, batch: plain(batch, self.high))
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
+        return value_chunks(toys, numbers, chunk, lambda _, batch: plain(batch, self.high))
 
 
 def plain(batch: TwoSample, high: float) -> np.ndarray:  # -> (B, 4)

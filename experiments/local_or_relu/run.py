@@ -9,8 +9,8 @@ ReLU units must conspire to make one.
 
 Here: sparsity is the number of units. Both are trained on the same sample with the same loss
 (Neyman-Pearson) and, where they have any in common, the same steps and rates: the kernels by
-``sparker.engine.fit`` with an annealed width and read off at the width where ``t`` is largest; the layer
-``f(x) = sum_i a_i ReLU(w_i . x + b_i)`` by Adam. The paper states neither the sample nor how
+``sparker.engine.fit`` with an annealed width, read off at the width where ``t`` is largest; the
+layer ``f(x) = sum_i a_i ReLU(w_i . x + b_i)`` by Adam. The paper states neither the sample nor how
 sparsity was constrained. Locality is the share of ``|f|``, summed over the reference, that lies
 more than three spreads away from every anomaly; the truth has none there.
 """

@@ -3,11 +3,11 @@
 A unit exponential with 20,000 reference and Poisson(2,000) data events, and five expected signal
 events at 9 with a width of 0.16. Three ways to fit it:
 
-* **paper**: ``sparker.presets.paper("jets")``, clip 100, read off at equal numbers of steps. The paper
-  does not state clip, L2 coefficient or steps of its toys, so these are of one application;
-* **annealed**: ``sparker.presets.annealed()``, the same training with clip 5 and read off at equal ratios
-  of the width;
-* **default**: ours, which explores, and whose verdict rests on more readings than ``t``.
+* **paper**: ``sparker.presets.paper("jets")``, clip 100, read off at equal numbers of steps. The
+  paper does not state clip, L2 coefficient or steps of its toys, so these are of one application;
+* **annealed**: ``sparker.presets.annealed()``, the same training with clip 5 and read off at equal
+  ratios of the width;
+* **default**: ours, which scans, and whose verdict rests on more statistics than ``t``.
 """
 
 import dataclasses
@@ -114,11 +114,11 @@ class Readings:
         fits = fit_many(SEED, self.samples, plan, config)
         with jax.enable_x64(True):
             own = np.asarray(gain(fits.models, self.samples, config.loss, config.competition))
-        readings = np.concatenate([fits.evidence, own[..., None]], -1)
-        readings = np.where(fits.finite[:, None, None], readings, np.nan)
+        values = np.concatenate([fits.measured.statistics, own[..., None]], -1)
+        values = np.where(fits.finite[:, None, None], values, np.nan)
 
         def run(signal: str | None, _: range) -> np.ndarray:  # (n, m, r)
-            return readings[self.n_free :] if signal else readings[: self.n_free]
+            return values[self.n_free :] if signal else values[: self.n_free]
 
         found = judge(self.problem, run, self.verdicts(len(plan.read_off), setting), self.n)
         widths = plan.widths.tolist()
@@ -136,11 +136,11 @@ class Readings:
 
     @staticmethod
     def verdicts(n_widths: int, setting: Setting) -> dict[str, Verdict]:
-        """What is made of the readings: the last is the own loss, the first ``t``."""
+        """What is made of the statistics: the last is the own loss, the first ``t``."""
         combine = minimum_and_product
 
         def width(i: int) -> Verdict:
-            return Verdict(lambda evidence: evidence[:, i, :1], graded=False)
+            return Verdict(lambda values: values[:, i, :1], graded=False)
 
         found = {
             COMPARED: Verdict(some(0), combine, graded=False),
@@ -148,7 +148,7 @@ class Readings:
             "own loss, paper's combination": Verdict(some(-1), combine, graded=False),
         }
         if setting.widths.annealing is None:  # more was read off
-            found["all readings"] = Verdict(lambda evidence: everything(evidence[..., :-1]))
+            found["all readings"] = Verdict(lambda values: everything(values[..., :-1]))
         return found | {f"width {i}": width(i) for i in range(n_widths)}
 
 

@@ -10,7 +10,7 @@ paper does not say which statistic it ranks after training with BCE or MSE. Its 
 ``t = -2 L_NP`` of the model and nothing else, so that is the number compared; twice the gain in
 the trained loss itself, ``2 (L[0] - L[f])``, stands beside it, and so does each width alone, since
 it is not said either whether the table's powers are of the combined test. For the default the
-verdict on all its readings is given as well, only one of which depends on the loss.
+verdict on all its statistics is given as well, only one of which depends on the loss.
 """
 
 from functools import partial

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sparker import decorrelate
 from sparker.benchmarks import Benchmark, exponential, four_gaussians
-from sparker.engine.preprocess import decorrelate
-from sparker.engine.sample import TwoSample, pad, stack, two_sample
+from sparker.engine import TwoSample, pad, stack, two_sample
 
 Fraction = tuple[str, float]  # a kind of anomaly, and how much of the data it makes up
 

@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.power.kept import readings
+from experiments.power.kept import kept
 from experiments.power.problems import Problem, embeddings, on_pool, toys
 
 from sparker import FitConfig, WidthConfig
 from sparker.calibration.combine import Combination, minimum, minimum_and_product
 from sparker.calibration.pvalues import clopper_pearson, graded_p_values, p_values
 from sparker.calibration.settings import plain
-from sparker.engine import geometric, independent
-from sparker.engine.sample import TwoSample
+from sparker.engine import ToysInMemory, TwoSample, geometric, independent
 from sparker.presets import annealed
 from sparker.statistics import (
     MMD,
@@ -48,7 +47,7 @@ QUICK = (60, 20, 20)
 """Experiments that calibrate, that measure the level, and of each signal."""
 HERE = Path(__file__).parent
 
-Reader = Callable[[np.ndarray], np.ndarray]  # evidence (n, m, r) -> (n, columns)
+Reader = Callable[[np.ndarray], np.ndarray]  # statistics (n, m, r) -> (n, columns)
 
 
 class Setting(NamedTuple):
@@ -109,14 +108,14 @@ PEERS = {
 WAYS: dict[str, Setting | Peer] = SETTINGS | PEERS
 
 
-def some(*readings: int) -> Reader:
-    """Only these readings of every width."""
-    return lambda evidence: evidence[..., list(readings)].reshape(len(evidence), -1)
+def some(*families: int) -> Reader:
+    """Only these statistics of every width."""
+    return lambda values: values[..., list(families)].reshape(len(values), -1)
 
 
-def everything(evidence: np.ndarray) -> np.ndarray:
-    """All readings."""
-    return evidence.reshape(len(evidence), -1)
+def everything(values: np.ndarray) -> np.ndarray:
+    """All statistics."""
+    return values.reshape(len(values), -1)
 
 
 class Verdict(NamedTuple):
@@ -172,10 +171,10 @@ def _share(k: int, n: int) -> dict[str, Any]:
     return {"power": round(k / n, 4), "low": round(low, 4), "high": round(high, 4), "n": n}
 
 
-def evidence(
+def measured(
     way: Setting | Peer, problem: Problem, signal: str | None, numbers: range
 ) -> np.ndarray:
-    """The readings of experiments, (n, m, r).
+    """The statistics of experiments, (n, m, r).
 
     Toys with points of their own for SparKer, which looks at shared ones in another way; other
     tests share the points of embeddings, and most of the work on them.
@@ -186,10 +185,11 @@ def evidence(
             return on_pool(problem, [(signal, number) for number in some])
         return problem.draw(signal, some)
 
-    prepared = way.statistic.prepare(problem.basis)
-    chunk = prepared.chunk_size(draw(numbers[:1]), len(numbers))
-    chunks = prepared.chunks(SEED, draw, numbers, chunk)
-    return np.concatenate([outcome.evidence for _, outcome in chunks])
+    experiments = ToysInMemory(draw)
+    prepared = way.statistic.prepare(problem.basis, len(problem.basis))
+    chunk = prepared.chunk_size(experiments, numbers[0], len(numbers))
+    chunks = prepared.chunks(SEED, experiments, numbers, chunk)
+    return np.concatenate([chunk.measured.statistics for chunk in chunks])
 
 
 def judge(
@@ -237,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--experiments", nargs=3, type=int, help="that calibrate, for the level, of each signal"
     )
-    parser.add_argument("--keep", type=Path, help="folder of readings, to judge them again")
+    parser.add_argument("--keep", type=Path, help="folder of statistics, to judge them again")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args(arguments)
     output = options.output or HERE / ("quick.json" if options.quick else "result.json")
@@ -260,8 +260,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         def run(signal: str | None, n: int) -> np.ndarray:
             nonlocal made
             label = (problem.name, name, signal or "none")
-            fit = partial(evidence, way, problem, signal)
-            found, made = readings(options.keep, label, way.statistic, n, fit)
+            fit = partial(measured, way, problem, signal)
+            found, made = kept(options.keep, label, way.statistic, n, fit)
             return found
 
         found = judge(problem, run, verdicts(name), n)

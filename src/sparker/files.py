@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sparker.findings.result import KIND as RESULT
+from sparker.findings.saved import KIND as RESULT
 from sparker.monitor import KIND as MONITOR
 from sparker.monitor import Monitor
 from sparker.result import TestResult

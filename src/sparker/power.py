@@ -5,85 +5,21 @@ tests what a user brings, with toys of its own: what is measured is the power th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import together
-from sparker.calibration.pvalues import CONFIDENCE, clopper_pearson, significance
+from sparker.calibration.pvalues import clopper_pearson, significance
 from sparker.config import Progress, from_keywords
 from sparker.detect import test
 from sparker.engine.sample import as_alike, as_points
+from sparker.findings.power import Power, PowerStudy
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 
 Source = Callable[[np.random.Generator, int], ArrayLike]
-
-
-class Power(NamedTuple):
-    """The fate of the samples with one fraction of anomalies."""
-
-    fraction: float
-    p_values: np.ndarray  # (n_tests,)
-    power: float
-    """Share of the samples found at alpha; at a fraction of 0 this is the false-positive rate."""
-    interval: tuple[float, float]
-    """Its exact 95 % interval."""
-    median_significance: float
-    """Of the tests' p-values; at most what so many toys can show."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PowerStudy:
-    """Power against the fraction of anomalies, at one alpha."""
-
-    alpha: float
-    points: tuple[Power, ...]
-    settings: dict[str, Any]
-    versions: dict[str, str]
-
-    def __repr__(self) -> str:
-        powers = ", ".join(f"{point.power:.2f} at {point.fraction:g}" for point in self.points)
-        return f"<PowerStudy at alpha = {self.alpha:g}: {powers}>"
-
-    def summary(self) -> str:
-        """A line for each fraction."""
-        lines = [f"power at alpha = {self.alpha:g}, {self.settings['n_toys']} toys a test"]
-        for point in self.points:
-            low, high = point.interval
-            lines.append(
-                f"fraction {point.fraction:<8.4g} power {point.power:.3f} "
-                f"({low:.3f} to {high:.3f} of {len(point.p_values)} tests), median significance "
-                f"{point.median_significance:.2f}"
-            )
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The study as JSON knows it."""
-        return {
-            "alpha": self.alpha,
-            "points": [
-                {
-                    "fraction": point.fraction,
-                    "power": point.power,
-                    "interval": {
-                        "low": point.interval[0],
-                        "high": point.interval[1],
-                        "confidence": CONFIDENCE,
-                    },
-                    "n_tests": len(point.p_values),
-                    "median_significance": (
-                        point.median_significance if point.median_significance > -np.inf else None
-                    ),
-                    "p_values": point.p_values.tolist(),
-                }
-                for point in self.points
-            ],
-            "settings": self.settings,
-            "versions": self.versions,
-        }
 
 
 def power_study(

@@ -12,8 +12,8 @@ from sparker.statistics.kernels import KernelStatistic
 def annealed() -> dict[str, Any]:
     """Kernels that start on random data points and follow an annealed width, as in the paper.
 
-    Against the default, which looks everywhere at each width before it trains (``explore``): five
-    times the steps and a single reading a width, the statistic of all kernels.
+    Against the default, which looks everywhere at each width before it trains (``engine.scan``):
+    five times the steps, and a single statistic at each width, that of all kernels.
 
     >>> settings = annealed()  # for sparker.test(reference, data, **settings)
     >>> settings["widths"].steps, settings["config"].n_kernels

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class TestResult(Result):
-    """The outcome of ``sparker.test``: all that ``findings.Result`` holds, and ways to show it."""
+    """The outcome of ``sparker.test``: a ``findings.result.Result`` that can show itself."""
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write an HTML report that opens anywhere, without internet.

@@ -1,9 +1,8 @@
 """Toys on the workers of a Dask cluster.
 
-The samples travel once, each worker process makes its plan of them once, and a chunk of toys is a
-task. Chunks are handed on as they are done; calibration keeps them as it keeps its own, so whatever
-dies, worker, scheduler or client, takes nothing with it that was finished. What was not is handed
-out again.
+The samples are sent once, each worker process makes its plan of them once, and each chunk of toys
+is a task. Finished chunks are stored like those made in this process. So if a worker, the scheduler
+or the client dies, nothing that was finished is lost, and the rest is handed out again.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ ALIKE = ("sparker", "jax", "numpy")
 """What client and workers must have the same version of: it decides the bits of a toy."""
 
 MAX_LOSSES = 3
-"""So often in a row everything handed out may be lost before a single task is finished."""
+"""How often in a row all tasks may be lost, without one of them being finished."""
 
 TIMEOUT = 10.0
 """Seconds in which a scheduler must answer."""
@@ -42,7 +41,7 @@ TIMEOUT = 10.0
 def connected(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
     """A client of the scheduler at this address."""
     try:
-        # Before there is a client: one that is half made takes its time to go away.
+        # Checked before a client is made: one that fails to connect takes long to close.
         scheme, place = parse_address(address)
         if scheme not in backends:
             raise ValueError(f"{scheme}:// is none of {', '.join(sorted(backends))}")
@@ -58,7 +57,7 @@ def connected(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
 
 
 class Packed(NamedTuple):
-    """A recipe on its way; unpacked only where the versions are right, as a plain tuple."""
+    """A recipe to be sent, as a plain tuple; unpacked only where the versions are the same."""
 
     token: str
     made_by: dict[str, str]
@@ -66,7 +65,7 @@ class Packed(NamedTuple):
 
 
 class Workers:
-    """Those who make the experiments of one recipe, as ``calibrate.run`` knows them."""
+    """The workers that make the experiments of one recipe: an ``Executor`` of ``toys.run``."""
 
     def __init__(self, client: Client, recipe: Recipe) -> None:
         if not isinstance(client, Client) or client.asynchronous:
@@ -79,7 +78,7 @@ class Workers:
         self._scattered: Future | None = None
 
     def chunk_size(self, toy: int, n_toys: int) -> int:
-        """The chunk that is best for the workers, which need not be for this machine."""
+        """The chunk size that is best for the workers; for this machine another may be."""
         (size,) = self._each(choose_chunk, [(toy, n_toys)])
         return int(size)
 
@@ -119,7 +118,7 @@ class Workers:
     def _attempt(
         self, function: Callable[..., Any], tasks: dict[int, Any]
     ) -> Generator[tuple[int, Any], None, None]:
-        """What becomes of these tasks until all are done, or the rest is lost."""
+        """The results of these tasks, until all are done or the rest is lost."""
         with _noticing_loss():
             futures = dict(zip(self._submit(function, list(tasks.values())), tasks, strict=True))
         try:
@@ -128,7 +127,7 @@ class Workers:
                     result = future.result()
                 future.release()
                 yield futures.pop(future), result
-        finally:  # stopped early, interrupted or lost: nobody waits for the rest
+        finally:  # stopped early, interrupted or lost: the rest is not needed
             if futures:
                 with suppress(Exception):
                     self._client.cancel(list(futures))
@@ -139,13 +138,14 @@ class Workers:
         if self._scattered is None:
             contents = cloudpickle.dumps(self._recipe)
             packed = Packed(hashlib.sha256(contents).hexdigest(), versions(), contents)
-            # Wait for a worker, for hours in a queue; with a task, as some clusters only grow then.
+            # A first task waits for a worker, for hours if there is a queue; some clusters start
+            # workers only when there are tasks.
             self._client.submit(os.getpid, pure=False).result()
             (self._scattered,) = self._client.scatter([tuple(packed)], broadcast=True, hash=False)
         return self._client.map(function, tasks, packed=self._scattered, pure=False)
 
     def _wait_for_scheduler(self) -> None:
-        """Where the connection broke the client tries to mend it, for as long as its timeout."""
+        """Wait while the client tries to reconnect, which it does until its timeout."""
         time.sleep(0.5)  # it may not have noticed yet
         while self._client.status == "connecting":
             time.sleep(0.1)
@@ -157,7 +157,7 @@ class Workers:
 
 
 class _LostError(Exception):
-    """Neither a result nor an error of the task: what it needed, or the connection, is gone."""
+    """Neither a result nor an error of the task: its input, or the connection, is lost."""
 
 
 @contextmanager
@@ -193,7 +193,7 @@ def make_chunk(
 
 
 def choose_chunk(task: tuple[int, int], packed: tuple[str, dict[str, str], bytes]) -> int:
-    """How many toys like this one a worker had better make at once, out of so many."""
+    """How many toys like this one a worker should make at once, out of so many."""
     with _one_at_a_time:
         _, statistic, toys = _unpacked(Packed(*packed))[0].prepared
         return statistic.chunk_size(toys, *task)

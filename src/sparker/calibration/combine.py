@@ -1,8 +1,8 @@
-"""One test out of many: p-values at several widths combined into a single score.
+"""One test out of many: the p-values of several columns combined into a single score.
 
 Each rule turns p-values (n, m) into scores (n,) that *grow* with the anomaly. A score is not a
-p-value yet: ``pvalues.p_values`` ranks it among the toys once more, which pays for having looked at
-m widths, whatever the rule and however the widths depend on each other.
+p-value yet: ``pvalues.p_values`` ranks it among those of the toys. This corrects for having looked
+at m columns, whatever the rule and however the columns depend on each other.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ def minimum_and_product(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
 def minimum(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
     """``-log min p``: the width that stands out most.
 
-    Ranks among few toys tie often, the smallest most of all: with m widths about m rows of any
-    table hold a first place. The product breaks these ties, and decides nothing else.
+    Ranks among few toys often tie, the smallest most of all: with m columns about m rows of a table
+    are the first in one. The product breaks these ties, and decides nothing else.
     """
     return -np.log(np.min(p, axis=1)) + 1e-9 * product(p)
 
@@ -41,8 +41,8 @@ def product(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
 def cauchy(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
     """The mean of ``tan((1/2 - p) pi)``, Cauchy's rule.
 
-    A p-value above 1/2 counts as that, which is no evidence and adds nothing. As they are, one
-    width with a p-value near 1 would outweigh another that stands far out.
+    A p-value above 1/2 counts as 1/2, which adds nothing. Otherwise one column with a p-value near
+    1 would outweigh another with a very small one.
     """
     return np.mean(np.tan((0.5 - np.minimum(p, 0.5)) * np.pi), axis=1)
 

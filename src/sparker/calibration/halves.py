@@ -1,11 +1,12 @@
-"""How much a rank scatters with the toys that happened to be drawn: the same ranking, on halves.
+"""How much a rank depends on which toys were drawn, measured by the same ranking on halves of them.
 
-Were each toy compared with the data on its own, the number of toys above would be a binomial count.
-It is not: every column is put on one scale by the ranks of all rows, and the best of many columns
-counts. Ten toys more or less in the data's best column move dozens of others past it. By how much
-the scatter exceeds that of a count is read off the table itself. Half of the toys, drawn without
-replacement, scatter about all of them just as all of them scatter about infinitely many: so the
-toys are split in two ten times, and the ranks in the halves are compared with those in the whole.
+If each toy were compared with the data by itself, the number of toys above the data would be a
+binomial count. It is not: the columns are put on one scale by the ranks of all rows, and the best
+column counts. Ten toys more or less above the data in their best column can change the order of
+dozens of others. How much larger the scatter is than that of a count can be seen in the table
+itself. Half of the toys, drawn without replacement, scatter about all of them just as all of them
+scatter about infinitely many. So the toys are split in two halves ten times, and the ranks in the
+halves are compared with those in the whole table.
 """
 
 from collections.abc import Callable
@@ -20,14 +21,15 @@ N_SPLITS = 10
 MIN_TOYS = 10
 MIN_NEAR = 20
 NEAR = 0.1
-"""Rows whose scatter is taken for that of the observed one: those next to it in rank."""
+"""How many rows, those next to the observed one in rank, also serve to measure its scatter: a
+share of all, and at least MIN_NEAR."""
 
 
 def inflation(t: np.ndarray, score: Score) -> float:
     """How many times the scatter of row 0's rank exceeds that of a count of independent toys.
 
-    The larger of what row 0 shows itself and of what the rows next to it in rank show together.
-    Of too few toys for halves, the number of toys, which is as bad as it can be.
+    The larger of two estimates: from row 0 itself, and from the rows next to it in rank together.
+    If there are too few toys for halves it is the number of toys, the worst possible value.
 
     >>> import numpy as np
     >>> t = np.random.default_rng(0).normal(size=(301, 40))

@@ -14,11 +14,11 @@ from sparker.system.digest import digest
 from sparker.system.versions import versions
 
 FORMAT = 3
-"""Of a store; one with another number is not continued."""
+"""The format of a store; one of another format is not continued."""
 
 
 class PreparedToys(NamedTuple):
-    """Experiments with everything fixed that is not refitted in each of them."""
+    """Experiments, with everything fixed that is not fitted again in each of them."""
 
     transform: Transform
     statistic: Prepared
@@ -47,7 +47,7 @@ def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that a plan follows from, as it travels to other processes."""
+    """All that a plan is made from, to be sent to other processes."""
 
     observed: Samples
     scheme: Scheme
@@ -68,7 +68,7 @@ def describe(
     seed: int,
     scheme: Scheme | None = None,
 ) -> dict[str, Any]:
-    """What makes one toy what it is: toys that agree in all of this belong to the same test."""
+    """All that decides what a toy is: toys that agree in it belong to the same test."""
     fingerprint = None if scheme is None else scheme.fingerprint()
     return {
         "format": FORMAT,

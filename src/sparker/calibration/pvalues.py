@@ -1,8 +1,8 @@
-"""From the statistic of the data and of the toys to a p-value, and how sure it is.
+"""From the statistics of the data and of the toys to a p-value, and its interval.
 
 The observed sample and B anomaly-free toys are B + 1 rows of one table. Every row is ranked among
-all of them, itself included, so that no row is treated differently: if the sample is anomaly-free
-it is one more toy, and its rank is as likely to be any of the B + 1.
+all of them, itself included, so all rows are treated alike. If the sample is anomaly-free it is one
+more toy, and all B + 1 ranks are equally likely.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from sparker.calibration.halves import Score, inflation
 CONFIDENCE = 0.95
 TAIL = 0.1
 MIN_IN_TAIL = 10
-"""Of a column's rows, the share that is graded by how far out they are: at least so many, and at
-most half of them."""
+"""The uppermost rows of a column that are graded by how far out they are: this share of them, at
+least MIN_IN_TAIL rows, and at most half."""
 
 
 def p_values(t: np.ndarray) -> np.ndarray:  # (n,) or (n, m), of the same shape
@@ -42,12 +42,13 @@ def p_values(t: np.ndarray) -> np.ndarray:  # (n,) or (n, m), of the same shape
 def graded_p_values(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
     """Rank p-values that go on falling beyond the largest toy, to compare columns by.
 
-    Ranks cannot tell a row that just leads its column from one far ahead, and with m columns about
-    m rows lead one. So the uppermost rows of each column are graded by an exponential tail of their
-    mean squared excess, which a heavier tail raises more than the mean; and, since tails can be
-    heavier still, what counts is half way between that and the rank (in logarithms). Every row is
-    treated alike, so what is made of these numbers and ranked among the rows once more stays exact,
-    however well the tail is met.
+    With m columns about m rows are the first in one, and a rank does not tell whether they are just
+    ahead of the next row or far ahead. So the uppermost rows of each column get a p-value from an
+    exponential tail as well. The scale of this tail is found from the mean square of their excess,
+    which a heavier tail raises more than the mean. Since tails can be heavier still, the graded
+    p-value is half way between that and the rank (in logarithms). All rows are treated alike. So a
+    score of these numbers, ranked among the rows again, gives an exact p-value, however well the
+    tail fits.
 
     >>> import numpy as np
     >>> p = graded_p_values(np.append(np.arange(200.0), 300.0)[:, None])[:, 0]
@@ -79,8 +80,8 @@ def graded_p_values(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
 def tied(t: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:  # (n, m) -> (n, m)
     """Values that differ by rounding alone made equal, so that they count as ties.
 
-    Each column is put on a grid of 1e-9 of what a tenth of its absolute values exceed, among the
-    rows of ``like``, all of them if left out. What is not finite stays as it is.
+    Each column is rounded to 1e-9 of its unit: the 90 % quantile of its absolute values among the
+    rows of ``like``, or among all rows. What is not finite stays as it is.
 
     >>> import numpy as np
     >>> t = tied(np.array([[0.1 + 0.2], [0.3], [0.3001], [np.inf]]))[:, 0]
@@ -89,21 +90,21 @@ def tied(t: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:  # (n, m)
     """
     size = np.abs(t if like is None else like)
     size = np.where(np.isfinite(size), size, 0)
-    # Not of the largest: one row that is far out must not make ties of all the others.
+    # Not the largest value: one row that is far out must not make all the others ties.
     unit = np.quantile(size, 0.9, axis=0, method="lower")
     unit = np.where(unit > 0, unit, size.max(0))
     unit = np.where(unit > 0, unit, 1)
-    # A value so much larger than the unit that it overflows has no rounding to lose.
+    # A value that overflows in this unit is far too large to differ by rounding: it stays.
     with np.errstate(over="ignore", invalid="ignore"):
         on_grid = np.round(t / unit, 9) * unit
     return np.where(np.isfinite(on_grid), on_grid, t)
 
 
 def tied_scores(score: np.ndarray) -> np.ndarray:  # (n,) -> (n,)
-    """Scores to twelve digits each: sums of the same terms in another order are ties.
+    """Scores rounded to twelve digits, so that sums of the same terms in another order are ties.
 
-    Digits of its own and not of the largest score, since one score may exceed all others by any
-    factor, and decide nothing about them.
+    Each is rounded to its own digits, not to those of the largest score: one very large score must
+    not make ties of the others.
     """
     mantissa, exponent = np.frexp(score)
     return np.ldexp(np.round(mantissa, 12), exponent)
@@ -124,7 +125,7 @@ class Ranked:
     def interval(self) -> tuple[float, float]:
         """The 95 % interval for the p-value that infinitely many toys would give, see ``limits``.
 
-        Found when it is asked for: it takes some twenty rankings of half the toys.
+        Computed only when it is asked for: it takes twenty rankings of half the toys.
         """
         return self.limits()
 
@@ -142,7 +143,7 @@ def rank(t: np.ndarray, combine: Combination) -> Ranked:
 
 
 def graded_score(combine: Combination, t: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
-    """What the rows are ranked by in the end."""
+    """The score by which the rows are ranked in the end."""
     return tied_scores(combine(graded_p_values(t)))
 
 
@@ -152,10 +153,11 @@ SPARE = 1.25
 def limits(t: np.ndarray, score: Score, above: int) -> tuple[float, float]:
     """A 95 % interval for the p-value that infinitely many toys would give.
 
-    Of a single column, Clopper and Pearson's, which is exact. Of several, theirs for fewer toys: k
-    and n are divided by how much more the rank scatters than a count (``halves.inflation``), for
-    the lower end by a quarter more, since few toys rank a row far out too low rather than too high.
-    This is not exact; how often it holds was measured (docs/calibration.md).
+    For a single column it is Clopper and Pearson's, which is exact. For several columns it is
+    theirs for fewer toys: k and n are divided by how much more the rank scatters than a count
+    (``halves.inflation``). For the lower end they are divided by a quarter more, since small
+    numbers of toys rank a row that is far out too low rather than too high. This is not exact; how
+    often it holds was measured (docs/calibration.md).
 
     >>> import numpy as np
     >>> t = np.random.default_rng(0).normal(size=(301, 40))
@@ -209,9 +211,9 @@ def in_sigmas(p_value: float, interval: tuple[float, float]) -> str:
 def smooth_p_values(t: np.ndarray, toys: np.ndarray) -> np.ndarray:  # (n, m), (B, m) -> (n, m)
     """Approximate p-values that do not end at 1/(B + 1), from each column's mean and spread.
 
-    A Gumbel distribution with the toys' moments: an exponential tail, for any statistic, wherever
-    its zero is. They only put the columns on one scale; what is made of them is calibrated by toys
-    that these moments have not seen, or by a fit that is checked.
+    Those of a Gumbel distribution with the toys' moments, which has an exponential tail and may lie
+    anywhere. They only put the columns on one scale. The score made of them is calibrated by other
+    toys than those of the moments, or by a fit that is checked.
     """
     toys = np.where(np.isfinite(toys), toys, np.nan)
     spread = np.nanstd(toys, axis=0)

@@ -1,12 +1,12 @@
 """Stopping early, validly: Besag and Clifford's sequential Monte Carlo test.
 
-A sample that looks like any other toy need not be compared with hundreds of them. Toys are drawn
-until ``exceedances`` of them lie above the data; if that takes l toys, p = exceedances / l. If it
-does not happen within all toys, p = (1 + number above) / (toys + 1) as ever. Both are exact (J.
-Besag and P. Clifford, Biometrika 78, 301, 1991), given scores that do not depend on how many toys
-were drawn. Ranks do, so the first ``table`` toys are set aside: they only fix the scale of each
-column, and the toys after them are compared with the data. For the same reason the interval of the
-p-value is exact, for infinitely many toys compared by the scale of this table.
+A sample that looks like any toy need not be compared with hundreds of them. Toys are drawn until
+``exceedances`` of them lie above the data; if that takes l toys, p = exceedances / l. If it does
+not happen within all toys, p = (1 + number above) / (toys + 1) as usual. Both are exact (J. Besag
+and P. Clifford, Biometrika 78, 301, 1991) if scores do not depend on how many toys were drawn.
+Ranks do depend on it. So the first ``table`` toys are set aside: they fix the scale of each column,
+and only the toys after them are compared with the data. For the same reason the interval of the
+p-value is exact, for the score that this table defines.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ class Sequential:
     """When to stop."""
 
     exceedances: int = 10
-    """Toys above the data that settle it. The p-value's relative error is about one over the
-    square root of this."""
+    """Stop when this many toys are above the data. The p-value's relative error is about one over
+    the square root of this."""
     table: int = 30
     """Toys set aside to put the columns on one scale."""
 
@@ -44,10 +44,10 @@ class Sequential:
             raise ValueError(f"table must be at least 10 toys, got {self.table}")
 
     def rank(self, t: np.ndarray, combine: Combination, *, complete: bool) -> Ranked | None:
-        """What the rows so far (observed, table, compared toys) say; None while undecided.
+        """The verdict from the rows so far (observed, table, compared toys); None while undecided.
 
-        ``complete`` says that there are no more toys to come. Only the toys up to the decision
-        count, however many more were trained along with them.
+        ``complete`` says that no more toys will come. Only the toys up to the decision count, even
+        if more were trained in the same chunk.
         """
         t = tied(t, like=t[1 : 1 + self.table])  # toys to come change nothing
         table, compared = t[1 : 1 + self.table], t[1 + self.table :]

@@ -1,4 +1,4 @@
-"""Settings as plain values: what a result says of how it was made, and what a store compares."""
+"""Settings as plain values: for the record in a result, and for comparing stores."""
 
 import dataclasses
 from typing import Any
@@ -29,7 +29,7 @@ OPTIONS: dict[str, Any] = {
     "float64": np.float64,
     **{precision.name: precision for precision in jax.lax.Precision},
 }
-"""Settings that are functions, or other things JSON does not know, by the names they go by."""
+"""Settings that are functions, or anything else that JSON does not have, by their names."""
 
 
 def plain(value: Any) -> Any:
@@ -61,7 +61,7 @@ def plain(value: Any) -> Any:
 
 
 def to_names(settings: Any) -> dict[str, Any]:
-    """The fields of a settings object, for a file: options by name, told apart from strings."""
+    """The fields of a settings object, for a file: options by name, marked as such."""
     named: dict[str, Any] = {}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)

@@ -1,8 +1,8 @@
-"""Finished toys on disk: killed at any moment, a calibration goes on where it was.
+"""Finished toys on disk: a calibration that is killed at any moment continues where it was.
 
-A folder with ``manifest.json``, which says what the toys are of, and a file for each finished
-chunk. Files appear whole or not at all, and toys are told apart by their numbers alone; so several
-processes may fill one folder, and folders filled on different machines can be merged.
+A store is a folder with ``manifest.json``, which says which test the toys belong to, and a file for
+each finished chunk. Files appear whole or not at all, and a toy is known by its number alone. So
+several processes may fill one folder, and folders filled on different machines can be merged.
 """
 
 import json
@@ -117,7 +117,7 @@ def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """What a store says it is of; None where there is no store."""
+    """Which test a store belongs to; None where there is no store."""
     try:
         found = json.loads((folder / MANIFEST).read_text())
     except FileNotFoundError:

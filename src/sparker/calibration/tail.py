@@ -1,14 +1,15 @@
 """Beyond the reach of the toys: a p-value extrapolated from the tail of the null.
 
-B toys resolve p-values down to 1/(B + 1). Further out one can only assume a shape. Each column is
-put on one scale by the moments of its toys (``pvalues.smooth_p_values``), combined by the test's
-rule into a score without an upper end, and the largest of the toys' scores are fitted by
-generalised Pareto distributions, the limit of every well-behaved tail (Pickands 1975; by
-probability-weighted moments, Hosking and Wallis 1987).
+B toys resolve p-values down to 1/(B + 1). Further out one can only assume a shape. The columns are
+put on one scale by the moments of their toys (``pvalues.smooth_p_values``) and combined by the
+test's rule into a score without an upper end. Generalised Pareto distributions, the limit of every
+well-behaved tail (Pickands 1975), are fitted to the largest of the toys' scores, by
+probability-weighted moments (Hosking and Wallis 1987).
 
-Nothing in B toys tells what happens less often than once in B experiments: one in a hundred toys
-that is far out may be missing among three hundred. So the fit gives an estimate and no interval.
-The interval is what the toys say without it, and the estimate goes no further than a stated factor.
+B toys do not show what happens less often than once in B experiments: if one toy in a hundred is
+far out, a set of three hundred may hold none. So the fit gives an estimate and no interval. The
+interval is what the toys say without the fit, and the estimate is limited to a stated factor
+(``REACH``).
 """
 
 from functools import partial
@@ -25,8 +26,8 @@ from sparker.calibration.pvalues import limits, smooth_p_values
 Numbers = float | np.ndarray
 
 TAILS = (0.25, 0.1, 0.05)
-"""Shares of the toys that are fitted, each on its own; the largest estimate counts. The widest says
-whether this looks like a tail, the narrowest sees what only few toys do."""
+"""Shares of the toys that are fitted, each separately; the largest estimate counts. The widest tail
+is checked for its shape, the narrowest sees what only few toys show."""
 MIN_IN_TAIL = 10
 MIN_TOYS = 200
 WORST_FIT = 0.1
@@ -41,11 +42,11 @@ class TailFit(NamedTuple):
     """An extrapolated p-value, and what it rests on."""
 
     p_value: float
-    """What it would be if the tail went on as fitted; an estimate without an interval."""
+    """The p-value if the tail goes on as fitted: an estimate without an interval."""
     interval: tuple[float, float]
     """95 %, of the toys without the fit; its upper end holds however the tail goes on."""
     at_reach: bool
-    """Whether the fit says less than ``p_value``, which is as far as it is believed."""
+    """Whether the fit gives less than ``p_value``, which is the smallest estimate allowed."""
     shape: float
     scale: float
     threshold: float
@@ -125,14 +126,14 @@ def _extrapolated(observed: float, scores: np.ndarray, share: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):  # of scores that repeat
         shape, scale = _fit(tail)
     if not shape > 0:
-        # A tail that ends, perhaps before the data, is never concluded from toys: exponential is
-        # the lightest that is believed.
+        # Toys cannot show that a tail ends, perhaps before the data. The lightest tail that is
+        # used is exponential.
         shape, scale = np.array(0.0), tail.mean()
     return n_tail / len(scores) * float(_survival(observed - threshold, shape, scale))
 
 
 def _goodness_of_fit(tail: np.ndarray, shape: float, scale: float, seed: int) -> float:
-    """How often a tail drawn from the fit, and fitted again, is as far from its own fit."""
+    """How often a tail that is drawn from the fit, and fitted again, is as far from its own fit."""
     rng = np.random.default_rng(seed)
     again = np.sort(_quantile(rng.random((N_BOOTSTRAP, len(tail))), shape, scale))
     shapes, scales = _fit(again)
@@ -142,7 +143,7 @@ def _goodness_of_fit(tail: np.ndarray, shape: float, scale: float, seed: int) ->
 
 
 def _cauchy_evidence(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
-    """Minus the log of the p-value that Cauchy's score stands for; that score has no light tail."""
+    """Minus the log of the p-value that Cauchy's score means; the score itself has a heavy tail."""
     return -np.log(np.clip(0.5 - np.arctan(combine.cauchy(p)) / np.pi, 1e-300, 1))
 
 

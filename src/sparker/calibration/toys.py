@@ -1,5 +1,6 @@
 """The toys of a test, made or taken from a store, as one table."""
 
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,7 +14,9 @@ from sparker.calibration.store import Store, begun
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured, stacked
 from sparker.engine.memory import MIN_TOYS
+from sparker.engine.train import OnPart, ignore
 from sparker.statistics.contract import Chunk
+from sparker.system.compile_cache import keep_compiled
 from sparker.system.versions import versions
 
 
@@ -25,19 +28,21 @@ class ChunkResult(NamedTuple):
 
 
 Executor = Callable[[Sequence[int], int], Generator[ChunkResult, None, None]]
-"""Makes experiments of these numbers in chunks of this size: gives out each chunk once it is done,
-and ends when it is closed."""
+"""Makes the experiments of these numbers in chunks of this size. It yields each chunk when it is
+done, and ends when it is closed."""
 
 
 class ClusterError(ConnectionError):
-    """Other processes cannot go on; says why, and what is kept."""
+    """The cluster cannot go on; says why, and what is kept."""
 
 
-def run_locally(prepared: PreparedToys, seed: int, made_by: dict[str, str]) -> Executor:
+def run_locally(
+    prepared: PreparedToys, seed: int, made_by: dict[str, str], on_part: OnPart = ignore
+) -> Executor:
     """Make experiments in this process, in the order of their numbers."""
 
     def execute(numbers: Sequence[int], size: int) -> Generator[ChunkResult, None, None]:
-        for chunk in prepared.statistic.chunks(seed, prepared.toys, numbers, size):
+        for chunk in prepared.statistic.chunks(seed, prepared.toys, numbers, size, on_part):
             yield ChunkResult(chunk, made_by)
 
     return execute
@@ -69,6 +74,27 @@ class Table:
         return n
 
 
+class Parts:
+    """How far the experiments are: those that are finished, and parts of those at work."""
+
+    def __init__(self, on_progress: Callable[[float], None], n_wanted: int) -> None:
+        self._on_progress, self._n_wanted = on_progress, n_wanted
+        self._done = 0.0
+        self._lock = threading.Lock()
+
+    def finished(self, n: int) -> None:
+        """So many are finished."""
+        with self._lock:
+            self._done = max(self._done, n)
+            self._on_progress(self._done)
+
+    def add(self, part: float) -> None:
+        """So much more is done of those at work; they are finished when they come back."""
+        with self._lock:
+            self._done = min(self._done + part, self._n_wanted)
+            self._on_progress(self._done)
+
+
 def run(
     prepared: PreparedToys,
     numbers: Sequence[int],
@@ -77,20 +103,21 @@ def run(
     chunk: int | Callable[[], int] | None = None,
     manifest: dict[str, Any] | None = None,
     store: str | PathLike[str] | None = None,
-    on_progress: Callable[[int], None] = lambda done: None,
+    on_progress: Callable[[float], None] = lambda done: None,
     should_stop: Callable[[Table], bool] = lambda table: False,
     executor: Executor | None = None,
 ) -> Table:
     """Make the experiments of these numbers, 0 the observed one, that the store does not have.
 
-    ``chunk`` may be a function that finds out. ``on_progress`` hears how many are done,
-    ``should_stop`` may end it early. ``executor`` is another process than this one.
+    ``chunk`` may be a function that returns it. ``on_progress`` is told how many are done,
+    ``should_stop`` may end it early. ``executor`` makes the experiments elsewhere.
     """
+    keep_compiled()
     table = Table()
     toys = [number for number in numbers if number > 0]
     if chunk is None and toys:
         chunk = prepared.statistic.chunk_size(prepared.toys, toys[0], len(numbers))
-    elif callable(chunk):  # a store knows, and needs no one to ask
+    elif callable(chunk):  # a store knows it already
         chunk = (None if store is None else begun(store)) or chunk()
     chunk = chunk or MIN_TOYS
     kept = None
@@ -99,14 +126,15 @@ def run(
         chunk = kept.chunk  # toys are the same to the bit only in chunks of one size
         for stored in kept.read():
             table.add(stored)
-    execute = executor or run_locally(prepared, seed, versions() if kept else {})
     wanted = set(numbers)
+    parts = Parts(on_progress, len(wanted))
+    execute = executor or run_locally(prepared, seed, versions() if kept else {}, parts.add)
 
     def n_done() -> int:
         return len(wanted & table.rows.keys())
 
     try:
-        on_progress(n_done())
+        parts.finished(n_done())
         if should_stop(table):
             return table
         missing = [number for number in numbers if number not in table.rows]
@@ -117,7 +145,7 @@ def run(
                 table.add(done)
                 if 0 in done.numbers:
                     check_finite(np.asarray(table.rows[0].statistics))
-                on_progress(n_done())
+                parts.finished(n_done())
                 if should_stop(table):
                     break
     except (KeyboardInterrupt, ClusterError) as stop:
@@ -134,7 +162,7 @@ def run(
 
 
 def check_finite(t: np.ndarray) -> None:
-    """Of the data alone: a toy that is not finite is counted, but here there is nothing to rank."""
+    """Refuse data whose statistic is not finite; a toy that is not finite is only counted."""
     if not np.all(np.isfinite(t)):
         raise FloatingPointError(
             "the statistic of the data is not finite, so there is nothing to compare; look for "

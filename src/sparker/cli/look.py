@@ -26,7 +26,7 @@ from sparker.cli.options import (
     statistic_option,
 )
 from sparker.cli.pictures import picture_column, picture_files
-from sparker.cli.test import to_json
+from sparker.cli.speak import to_json
 
 
 @click.command()

@@ -18,7 +18,7 @@ from sparker.cli.options import (
     fit_settings,
     note,
 )
-from sparker.cli.test import most_anomalous
+from sparker.cli.speak import most_anomalous
 
 
 @click.command()

@@ -20,9 +20,6 @@ from sparker import together
 if TYPE_CHECKING:
     from sparker import tables
 
-if TYPE_CHECKING:
-    pass
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -188,7 +185,8 @@ def check_together(*further: str) -> None:
 
 def _was_given(context: click.Context, name: str, value: Any) -> bool:
     default = context.get_parameter_source(name) in (None, ParameterSource.DEFAULT)
-    return not default and value not in (None, False, [])
+    own = name == "statistic" and value == OWN_STATISTIC  # not another one
+    return not default and not own and value not in (None, False, [])
 
 
 def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:

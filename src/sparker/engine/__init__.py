@@ -1,9 +1,9 @@
 """The fit: samples, kernels, losses, widths, scans, gradients, training, batches and their memory.
 
-May import: system. Everything a fit is made of and that those need who build on it.
+May import: system. The names below are for those who build on the fit itself.
 """
 
-from sparker.engine.batch import Fit, fit, fit_chunks, fit_many
+from sparker.engine.batch import fit, fit_chunks, fit_many
 from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import (
     Competition,
@@ -14,6 +14,7 @@ from sparker.engine.ensemble import (
     log_ratio,
     softmax,
 )
+from sparker.engine.fit import Fit
 from sparker.engine.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
 from sparker.engine.measured import Measured
 from sparker.engine.sample import TwoSample, as_points, pad, pool, stack, two_sample

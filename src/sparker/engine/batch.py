@@ -1,56 +1,27 @@
 """Fits, one or thousands: NumPy arrays in and out, a compiled chunk of toys at a time.
 
-The only place that knows about batches, devices and dtypes. A single fit is a chunk of one. With
-several local devices each takes chunks of its own: the same toys come out, up to rounding.
+A single fit is a chunk of one. With several local devices each takes chunks of its own: the same
+toys come out, up to rounding. Batches, devices and dtypes are known here and in ``chunk`` alone.
 """
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as Split
+from jax.sharding import Mesh
 
-from sparker.engine.compiled import compiled
-from sparker.engine.config import Design, FitConfig, Rates
-from sparker.engine.distances import power_of_two_near
-from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
-from sparker.engine.memory import Need, chunk_need, n_lanes, scan_block, toys_per_chunk
-from sparker.engine.sample import AnyArray, TwoSample
-from sparker.engine.scan import SHARED, Candidates, own_candidates, random_key, shared_candidates
-from sparker.engine.train import ReadOffs, train_rows
+from sparker.engine.chunk import NOWHERE, Pace, fit_chunk, place, where_to_look
+from sparker.engine.config import FitConfig
+from sparker.engine.fit import Fit
+from sparker.engine.memory import Need, chunk_need, n_lanes, toys_per_chunk
+from sparker.engine.programs import TOYS
+from sparker.engine.sample import TwoSample
+from sparker.engine.train import (
+    OnPart,
+    ignore,
+)
 from sparker.engine.widths import Schedule, check_schedule
-
-
-class Fit(NamedTuple):
-    """What a fit leaves behind; a batch of fits has one more axis in front."""
-
-    models: Ensemble  # mu (m, M, d), a (m, M), sigma (m,): the ensemble at each width read off
-    measured: Measured  # of (m, ...), the families of train.FAMILIES
-    finite: np.ndarray  # () whether all of it is
-
-    @property
-    def t(self) -> np.ndarray:  # (m,)
-        """The test statistic of the whole model, in double precision."""
-        return np.asarray(self.measured.t)
-
-    def at(self, width: int) -> Ensemble:
-        """The ensemble of a single fit at one of its widths, counted from the widest."""
-        if self.t.ndim != 1:
-            raise ValueError(f"this holds {len(self.t)} fits; choose one first, with .toy(i)")
-        return Ensemble(*(array[width] for array in self.models))
-
-    def toy(self, position: int) -> "Fit":
-        """One fit of a batch."""
-        if self.t.ndim != 2:
-            raise ValueError("this is a single fit already")
-        return jax.tree.map(lambda array: array[position], self)
+from sparker.system.compile_cache import keep_compiled
 
 
 def fit(
@@ -91,9 +62,9 @@ def fit_many(
     """Fit a batch of toys.
 
     ``toys`` numbers them, from 0 on if left out: a toy's start depends on the seed and on its
-    number alone. ``chunk`` toys are trained at a time, by default as many as memory allows and
-    speed rewards. With the same chunk on the same hardware a toy comes out the same to the last
-    bit, whatever its place and company; across chunk sizes it agrees up to rounding.
+    number alone. ``chunk`` toys are trained at a time, by default as many as fit into memory and
+    make it faster. With the same chunk on the same hardware a toy comes out the same to the last
+    bit, whatever its place and the toys beside it; across chunk sizes it agrees up to rounding.
     """
     if not samples.is_batch:
         raise ValueError("samples must be a batch of toys, see pool and stack; or use fit")
@@ -126,15 +97,16 @@ def fit_chunks(
     config: FitConfig = FitConfig(),
     *,
     chunk: int | None = None,
+    on_part: OnPart = ignore,
 ) -> Iterator[tuple[Sequence[int], Fit]]:
-    """Fit toys that are drawn as they are needed, and give them out when they are done.
+    """Fit toys that are drawn when they are needed, and yield them when they are done.
 
     ``draw(numbers)`` makes the batch of these toys. It must depend on the numbers alone and always
-    give the same number of rows: ``pad`` toys of fluctuating size to a common one. First it is
-    asked for one, to see what they are like, then for as many chunks as there are devices, or cores
-    that take one each (few features on a CPU). A pool's points are taken to be the same for all
-    chunks and go to the device once, as long as ``draw`` hands out the very same array (see
-    ``as_points``).
+    give the same number of rows: ``pad`` toys of fluctuating size to a common one. It is called for
+    one toy first, which shows their shape, and then for as many chunks at a time as there are
+    devices, or cores that take one each (few features on a CPU). The points of a pool go to the
+    device once, as long as ``draw`` returns the very same array every time (see ``as_points``).
+    ``on_part`` hears of every part of a toy's training that is done.
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be between 0 and 2**32 - 1, got {seed}")
@@ -143,7 +115,8 @@ def fit_chunks(
     if chunk is not None and chunk < 1:
         raise ValueError(f"chunk must be at least 1, got {chunk}")
     check_schedule(schedule)
-    return _fit_chunks(seed, draw, toys, schedule, config, chunk)
+    keep_compiled()
+    return _fit_chunks(seed, draw, toys, schedule, config, chunk, on_part)
 
 
 def _fit_chunks(
@@ -153,6 +126,7 @@ def _fit_chunks(
     schedule: Schedule,
     config: FitConfig,
     chunk: int | None,
+    on_part: OnPart,
 ) -> Iterator[tuple[Sequence[int], Fit]]:
     if not len(toys):
         return
@@ -168,32 +142,36 @@ def _fit_chunks(
     at_once = chunk * min(side_by_side, n_chunks)
     pool = placed = shape = None
     candidates = NOWHERE
-    for start in range(0, len(toys), at_once):
-        numbers = toys[start : start + at_once]
+    pace = Pace()
+    for begin in range(0, len(toys), at_once):
+        numbers = toys[begin : begin + at_once]
         batch = draw(numbers)
         shape = shape or batch.points.shape[-2:]
         _check_drawn(batch, len(numbers), shape)
         # Double precision is for the statistic; the training keeps to config.dtype.
         with jax.enable_x64(True):
             if placed is None or batch.points is not pool or batch.points.ndim == 3:
-                pool, placed = batch.points, _place(batch, at_once, schedule, config, mesh)
-                candidates = _shared_candidates(seed, placed, schedule, config)
-            done = _fit_chunk(
-                seed, numbers, batch, placed, candidates, chunk, at_once, mesh, schedule, config
-            )
-        # One by one, so that what is kept of them is the same for any number of cores.
+                pool, placed = (
+                    batch.points,
+                    place(batch, at_once, schedule, config, mesh),
+                )
+                candidates = where_to_look(seed, placed, schedule, config)
+            done = fit_chunk(
+                seed, numbers, batch, placed, candidates, chunk, at_once, mesh, schedule, config,
+                pace, on_part,
+            )  # fmt: skip
+        # Chunk by chunk, so that a store keeps the same files for any number of cores.
         each = at_once if mesh.size > 1 else chunk
         for first in range(0, len(numbers), each):
             part = slice(first, first + each)
-            yield numbers[part], jax.tree.map(lambda array, part=part: array[part], done)
-
-
-TOYS = "toys"  # the axis along which devices share the work
-EACH, SAME = Split(TOYS), Split()  # type: ignore[no-untyped-call]
+            yield (
+                numbers[part],
+                jax.tree.map(lambda array, part=part: array[part], done),
+            )
 
 
 def _mesh(n_chunks: int) -> Mesh:
-    """The local devices that so many chunks keep busy."""
+    """As many local devices as there are chunks, at most."""
     return Mesh(np.array(jax.local_devices()[:n_chunks]), (TOYS,))
 
 
@@ -206,169 +184,6 @@ def _check_drawn(batch: TwoSample, n_toys: int, shape: tuple[int, ...]) -> None:
             f"draw gave toys of shape {batch.points.shape[-2:]} after {shape}; pad all to the same "
             "number of rows"
         )
-
-
-class _Placed(NamedTuple):
-    """Points on the device, relative to an origin among them and in a unit of their size.
-
-    The fit does not care where zero is nor which unit all features share, but rounding does: an
-    offset uses up the digits, and the square of a very small or large number has none. The unit
-    is a power of two, so that it changes no other bit.
-    """
-
-    points: Array  # (N, d), the same on every device, or (B, N, d) per toy
-    origin: np.ndarray  # (1, d), or (B, 1, d) per toy
-    unit: float
-
-
-def _place(
-    batch: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig, mesh: Mesh
-) -> _Placed:
-    points = np.asarray(batch.points)
-    own = points.ndim == 3
-    # Of the points alone, not of the weights of the toys that happen to share a chunk.
-    origin = points.mean(-2, np.float64, keepdims=True).astype(points.dtype)
-    unit = power_of_two_near(schedule.sigma[0])
-    near = points - origin
-    near /= points.dtype.type(unit)
-    near = np.asarray(_lengthen(near, n_toys) if own else near, config.dtype)
-    where = NamedSharding(mesh, EACH if own else SAME)
-    return _Placed(jax.device_put(near, where), origin, unit)
-
-
-NOWHERE = Candidates(*np.zeros((2, 0, 0)))
-
-
-def _shared_candidates(
-    seed: int, placed: _Placed, schedule: Schedule, config: FitConfig
-) -> Candidates:
-    """Where all toys of a pool look; nowhere yet where toys have points of their own."""
-    if placed.points.ndim == 3 or not len(schedule.explore):
-        return NOWHERE
-    n_widths, n_points = len(schedule.explore), len(placed.points)
-    if n_points <= SHARED * config.n_candidates:  # everywhere: nothing to choose or to compile
-        rows = np.broadcast_to(np.arange(n_points, dtype=np.int32), (n_widths, n_points))
-        return Candidates(rows, np.zeros(rows.shape, config.dtype))
-    sigma = jnp.asarray(schedule.sigma[schedule.explore] / placed.unit, config.dtype)
-    return _choose_shared(
-        random_key(seed), placed.points, sigma, design=config.design_for(schedule)
-    )
-
-
-def _fit_chunk(
-    seed: int,
-    numbers: Sequence[int],
-    batch: TwoSample,
-    placed: _Placed,
-    candidates: Candidates,
-    chunk: int,
-    at_once: int,
-    mesh: Mesh,
-    schedule: Schedule,
-    config: FitConfig,
-) -> Fit:
-    shared_out = NamedSharding(mesh, EACH)
-    toys, reference_weight, data_weight = (
-        jax.device_put(_lengthen(array, at_once).astype(dtype), shared_out)
-        for array, dtype in (
-            (np.asarray(numbers), np.uint32),
-            (batch.reference_weight, config.dtype),
-            (batch.data_weight, config.dtype),
-        )
-    )
-    others = (
-        jnp.asarray(schedule.sigma / placed.unit, config.dtype),
-        jnp.asarray(schedule.read_off, jnp.int32),
-        jnp.asarray(schedule.explore, jnp.int32),
-        candidates,
-        config.rates,
-    )
-
-    def trained(part: slice) -> ReadOffs:
-        with jax.enable_x64(True):  # every thread has a switch of its own
-            points = placed.points[part] if placed.points.ndim == 3 else placed.points
-            samples = TwoSample(points, reference_weight[part], data_weight[part])
-            key, design = random_key(seed), config.design_for(schedule)
-            done = _train_chunks(key, toys[part], samples, *others, design=design, mesh=mesh)
-            return jax.block_until_ready(done)  # type: ignore[no-untyped-call]
-
-    if mesh.size > 1 or at_once == chunk:
-        done = trained(slice(None))
-    else:
-        parts = [slice(start, start + chunk) for start in range(0, len(numbers), chunk)]
-        with ThreadPoolExecutor(len(parts)) as cores:
-            done = jax.tree.map(lambda *arrays: np.concatenate(arrays), *cores.map(trained, parts))
-    return as_fit(done, len(numbers), placed.origin, placed.unit, schedule, config)
-
-
-def as_fit(
-    done: ReadOffs,
-    n_toys: int,
-    origin: np.ndarray,
-    unit: float,
-    schedule: Schedule,
-    config: FitConfig,
-) -> Fit:
-    """The first toys of a chunk, in the coordinates that their points came in."""
-    mu, a, measured, finite = jax.tree.map(lambda array: np.asarray(array)[:n_toys], done)
-    origin = np.expand_dims(origin, -3)
-    dtype = np.result_type(origin, config.dtype)
-    sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
-    return Fit(Ensemble(mu * dtype.type(unit) + origin, a, sigma), measured, finite)
-
-
-@functools.partial(compiled, static_argnames="design")
-def _choose_shared(key: Array, points: Array, sigma: Array, *, design: Design) -> Candidates:
-    return shared_candidates(key, points, sigma, design, scan_block(len(points)))
-
-
-@functools.partial(compiled, static_argnames=("design", "mesh"))
-def _train_chunks(
-    key: Array, toys: Array, samples: TwoSample, *others: Any, design: Design, mesh: Mesh
-) -> ReadOffs:
-    """Train a chunk on each device of the mesh."""
-    one = functools.partial(_train_chunk, design=design)
-    if mesh.size == 1:
-        return one(key, toys, samples, *others)
-    points = EACH if samples.points.ndim == 3 else SAME
-    split = (SAME, EACH, TwoSample(points, EACH, EACH), *(SAME for _ in others))  # type: ignore[arg-type]
-    many = jax.shard_map(one, mesh=mesh, in_specs=split, out_specs=EACH, check_vma=False)
-    return many(key, toys, samples, *others)
-
-
-def _train_chunk(
-    key: Array,
-    toys: Array,  # (B,)
-    samples: TwoSample,
-    sigma: Array,
-    read_off: Array,
-    explored: Array,
-    candidates: Candidates,  # of a pool
-    rates: Rates,
-    *,
-    design: Design,
-) -> ReadOffs:
-    keys = jax.vmap(functools.partial(jax.random.fold_in, key))(toys)
-    own = samples.points.ndim == 3
-    n_rows = samples.points.shape[-2]
-    # Of a pool, kernel values of a candidate are computed once for all toys.
-    block = scan_block(n_rows * len(toys) if own else n_rows)
-    if own and len(explored):
-        choose = functools.partial(own_candidates, design=design, block=block)
-        candidates = jax.vmap(choose, (0, 0, None))(keys, samples, sigma[explored])
-    over = TwoSample(0 if own else None, 0, 0)  # type: ignore[arg-type]
-    many = jax.vmap(
-        functools.partial(train_rows, design=design, block=block),
-        (0, over, None, None, None, 0 if candidates.rows.ndim == 3 else None, None),
-    )
-    return many(keys, samples, sigma, read_off, explored, candidates, rates)
-
-
-def _lengthen(array: AnyArray, length: int) -> np.ndarray:
-    """Fill a last chunk up with toys of no weight, so that all chunks run the same program."""
-    if len(array) == length:
-        return np.asarray(array)
-    return np.pad(array, [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1))
 
 
 def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig) -> int:

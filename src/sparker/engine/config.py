@@ -12,9 +12,9 @@ from sparker.engine.sample import AnyArray
 from sparker.engine.widths import Schedule
 
 MAX_ROUNDED = 32
-"""Rounding to bfloat16 moves a point by about a six-hundredth of its distance from the middle,
-which is at most about the largest width: by a twentieth of the smallest, if they span no more than
-this."""
+"""The largest ratio of widths at which points may be rounded to bfloat16. Rounding moves a point by
+about a six-hundredth of its distance from the middle, and that distance is at most about the
+largest width. With this ratio, a point moves by at most a twentieth of the smallest width."""
 
 
 class Design(NamedTuple):
@@ -51,16 +51,17 @@ class FitConfig:
     amplitude_rate: float = 0.1
     """Step size of the amplitudes."""
     n_candidates: int = 512
-    """Data points that are looked at in an exploration, where toys have points of their own; where
-    they share them, ``scan.SHARED`` times as many points, data or not."""
+    """Points that a scan looks at: so many data points, where toys have points of their own;
+    ``candidates.SHARED`` times as many points of both samples, where toys share them."""
     loss: Loss = neyman_pearson
     competition: Competition = softmax
     dtype: type[np.floating] = np.float32
     precision: jax.lax.Precision = jax.lax.Precision.DEFAULT
-    """Of the matrix products in training, which many features need: the device's fastest unless
-    told otherwise. On NVIDIA GPUs that is bfloat16 in the steps of ``gradient_gpu``, if all widths
-    of the schedule span less than ``MAX_ROUNDED``, and TF32 elsewhere; HIGH is TF32, HIGHEST single
-    precision. The statistic is always evaluated in double precision."""
+    """Of the matrix products in training, which are used where there are many features. The default
+    is the fastest that the device has. On NVIDIA GPUs that is bfloat16 in the steps of
+    ``gradient_gpu``, if all widths of the schedule span less than ``MAX_ROUNDED``, and TF32
+    elsewhere. HIGH is TF32, HIGHEST is single precision. The statistic is always evaluated in
+    double precision."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:

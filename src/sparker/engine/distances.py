@@ -7,8 +7,8 @@ Two forms of the same mathematics, chosen by the number of features alone:
 * many features: ``|x|^2 - 2 x.mu + |mu|^2``. The middle term is one matrix product, which for a
   batch of toys on a shared pool is as wide as all their kernels together.
 
-The kernel axis is a Python sequence, not an array axis: kernels are a handful, and written out one
-by one they fuse into a single pass over the points. For the same reason points come
+The kernel axis is a Python sequence, not an array axis: there are only a few kernels, and written
+out one by one they are fused into a single pass over the points. For the same reason points come
 feature by feature, (d, N): each feature is then a contiguous row.
 """
 
@@ -86,7 +86,7 @@ def squared_differences(
 ) -> np.ndarray:  # (N, d), (M, d) -> (M, N)
     """|x - mu_i|^2 in a unit of length, by differences for any number of features.
 
-    Slower than products and without cancellation; by NumPy, for rows that are looked at once.
+    Slower than products, but without cancellation. With NumPy, for rows that are used only once.
     """
     squared = np.empty((len(mu), len(points)), np.result_type(points, mu))
     size = max(1, BLOCK_VALUES // points.shape[1])

@@ -44,8 +44,8 @@ class Competition(NamedTuple):
 
 
 def _softmax_activation(k: Kernels) -> list[Array]:
-    # Where every kernel underflows this is 0/tiny = 0 and not the 0/0 of the formula: no kernel
-    # has a stake in a point it cannot see, and f vanishes there either way.
+    # Where every kernel underflows this is 0/tiny = 0, not the 0/0 of the formula. A kernel that
+    # does not reach a point has no part in it, and f is 0 there in any case.
     total = sum_of(k) + np.finfo(k[0].dtype).tiny
     return [k_i / total for k_i in k]
 

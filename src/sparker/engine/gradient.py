@@ -1,7 +1,7 @@
 """The gradient of the loss in the kernels' locations and amplitudes, in one pass over the points.
 
-Written out rather than left to autodiff, which divides by the square of the SoftMax sum and so
-makes NaN of the points that no kernel sees.
+Written out, not left to autodiff: autodiff divides by the square of the SoftMax sum, and this gives
+NaN at points that no kernel sees.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,13 +50,13 @@ def gradient(
 
 
 ROWS_AT_ONCE = 512
-"""Of a block of ``in_blocks``."""
+"""Rows of a block in ``in_blocks``."""
 
 
 def in_blocks(sample: TwoSample, features: Features, design: Design) -> Gradient:
     """The same as a function of the model, for few features on a CPU: some rows at a time.
 
-    What lies between the points and the sums then stays in the caches, which is twice as fast.
+    Intermediate values then stay in the caches, which is twice as fast.
     """
     n_rows = features.x.shape[1]
     n_blocks = -(-n_rows // ROWS_AT_ONCE)
@@ -64,7 +64,7 @@ def in_blocks(sample: TwoSample, features: Features, design: Design) -> Gradient
     def blocks(row: AnyArray) -> Array:
         return jnp.pad(row, (0, n_blocks * ROWS_AT_ONCE - n_rows)).reshape(n_blocks, -1)
 
-    # Feature by feature: a piece of a single row is read as fast as the row itself.
+    # Feature by feature: each feature is then read from contiguous memory.
     columns = [blocks(x_j) for x_j in rows(features.x)]
     weights = [blocks(weight) for weight in sample[1:]]
 

@@ -1,12 +1,11 @@
 """The same gradient on a GPU: one kernel that reads every point once.
 
-XLA fuses what one sum needs and reads the points again for the next: the sums of five kernels are
-dozens of passes over memory. Here all sums are taken on the way, of ``gradient.terms``, the very
-functions that XLA is given elsewhere; measured three times faster and more
-(benchmarks/README.md).
+XLA reads the points once for each sum, so the sums of five kernels are dozens of passes over
+memory. Here one pass makes all sums, of the same ``gradient.terms`` that XLA compiles elsewhere. It
+was measured to be two to three times faster (benchmarks/README.md).
 
-Toys are the axis that ``vmap`` adds to the grid. Within a toy, programs share the rows out and
-leave their sums side by side, so that nothing depends on which of them is first.
+Toys are the axis that ``vmap`` adds to the grid. Within a toy each program takes a part of the rows
+and writes its sums to a place of its own, so that the order in which programs run changes nothing.
 """
 
 import importlib.util
@@ -24,8 +23,9 @@ from sparker.engine.gradient import Gradient, terms
 from sparker.engine.sample import TwoSample
 
 LANES = 256
-"""Rows that a program looks at at once, on this many:"""
+"""Rows that a program works on at a time."""
 WARPS = 4
+"""Warps of a program."""
 MAX_ROWS = 4096
 """Rows of one program, block after block: sums across lanes are taken once, at its end."""
 MAX_SUMS = 64
@@ -44,7 +44,7 @@ def pays(n_kernels: int, n_features: int, dtype: Any) -> bool:
 
 
 def _has_triton() -> bool:
-    """JAX means to give it up one day; XLA's own passes then serve GPUs, too."""
+    """JAX plans to remove it one day; GPUs then use XLA's passes."""
     try:
         return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
     except ModuleNotFoundError:
@@ -52,7 +52,7 @@ def _has_triton() -> bool:
 
 
 class Rows(NamedTuple):
-    """How the rows of a toy are shared out."""
+    """How the rows of a toy are divided among programs."""
 
     programs: int
     blocks: int  # of LANES rows, each program
@@ -84,8 +84,8 @@ def gradient_of(sample: TwoSample, features: Features, design: Design) -> Gradie
         return lambda model: _direct(model, x, reference, data, rows, design)
     if design.rounded:
         x = x.astype(jnp.bfloat16)
-    # The norms of what is multiplied: a distance is then that of slightly moved points, never the
-    # difference of numbers that do not belong together.
+    # The norms of the rounded points: a distance is then that of slightly moved points, and not a
+    # difference of rounded and exact numbers.
     norms = jnp.sum(x.astype(jnp.float32) ** 2, 0)
     return lambda model: _by_products(model, x, norms, reference, data, rows, design)
 
@@ -174,7 +174,7 @@ def _pass(
     points: tuple[Array, ...],  # of (..., N)
     n_sums: int,
     rows: Rows,
-    written: tuple[Any, ...] = (),  # what arrays like, of (..., N)
+    written: tuple[Any, ...] = (),  # shapes and types of arrays (..., N) that ``block`` writes
 ) -> tuple[list[Array], Array]:
     """One pass over the rows: what ``block`` writes, and the sums of the terms that it returns."""
     from jax.experimental import pallas as pl

@@ -17,9 +17,9 @@ MAX_LOG_RATIO = 20.0
 """Above this log-ratio on a *reference* point, ``exp(f)`` goes on as its tangent.
 
 Paper: plain ``exp(f)``. With its amplitude clips of 100 to 10,000 that overflows in single
-precision as soon as f passes 88, and 0 * inf then makes NaN of points that carry no weight. A
-reference point that is e^20 times rarer than in the data never survives a step of training, so the
-tangent is felt on the way back and not at the solution; the loss stays convex in f and finite.
+precision as soon as f passes 88, and 0 * inf then gives NaN at points that carry no weight. Where f
+is above 20 at a reference point, training at once moves it down. So the tangent changes the way to
+the solution and not the solution, and the loss stays convex in f and finite.
 """
 
 
@@ -127,7 +127,8 @@ def score_counts(f: Array, sample: TwoSample) -> Array:  # (N,) -> (SCORE_BINS,)
     """How many data events have an anomaly score ``c = Sigmoid(f)`` in each of equal bins."""
     bins = jnp.clip((jax.nn.sigmoid(f) * SCORE_BINS).astype(jnp.int32), 0, SCORE_BINS - 1)
 
-    # Bin after bin: scattered additions differ in the last bits, and all at once take memory.
+    # One bin at a time: scattered additions would differ in the last bits, and all bins at once
+    # would take much memory.
     def one(i: Array) -> Array:
         return jnp.sum(jnp.where(bins == i, sample.data_weight, 0))
 

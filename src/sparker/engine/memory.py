@@ -1,15 +1,16 @@
-"""How many toys fit into the memory there is.
+"""How many toys fit into memory.
 
-The size is a power of two under a cap that memory rarely reaches, so that two runs on like machines
-choose the same one: toys agree to the last bit within a chunk size and to rounding across sizes.
+The size of a chunk is a power of two, and its upper limit usually fits into memory. So two runs on
+similar machines choose the same size. This matters: with one chunk size toys agree to the last bit,
+with different ones only up to rounding.
 """
 
 from typing import NamedTuple
 
 import jax
 
+from sparker.engine.candidates import LANDMARKS, MAX_DATA, SHARED
 from sparker.engine.distances import MAX_DIRECT_FEATURES
-from sparker.engine.scan import LANDMARKS, MAX_DATA, SHARED
 from sparker.system.machine import free_memory, n_cores
 
 MAX_TOYS = {"cpu": 64}
@@ -18,8 +19,9 @@ MAX_TOYS_ELSEWHERE = 256
 
 MAX_ROWS = {"cpu": 200_000}
 MAX_ROWS_IN_LANES = 2**20
-"""Rows of all toys of a chunk together: with more of them arrays do not stay in the caches. Where
-steps take few rows at a time, what counts is that toys share the kernel values of a look."""
+"""Rows of all toys of a chunk together: with more, arrays do not stay in the caches. Where steps
+take few rows at a time anyway, the limit is larger, since toys of a chunk share the kernel values
+of a scan."""
 
 MIN_TOYS = 2
 """A chunk of one is no cheaper than a chunk of two, and on CPUs slower: XLA's sums over a single
@@ -27,13 +29,13 @@ row are not vectorised."""
 
 SCAN_VALUES = {"cpu": 2**21}
 SCAN_VALUES_ELSEWHERE = 2**26
-"""Kernel values that an exploration holds at once, of all toys of a chunk together."""
+"""Kernel values that a scan holds at once, of all toys of a chunk together."""
 
 SCAN_ARRAYS = 6
-"""Of a block: distances, two kernels and their products."""
+"""Arrays that a block of the scan needs: distances, two kernels and their products."""
 
 USABLE = 0.6
-"""Share of the free memory that a chunk may plan with; the rest is for the allocator's slack."""
+"""Share of the free memory that a chunk may use; the rest is left for the allocator."""
 
 
 def in_lanes(n_features: int) -> bool:
@@ -42,7 +44,7 @@ def in_lanes(n_features: int) -> bool:
 
 
 class Need(NamedTuple):
-    """What a chunk takes: bytes beside the toys, and of each toy."""
+    """The bytes that a chunk takes: a fixed part, and a part for each toy."""
 
     fixed: float
     each: float
@@ -77,7 +79,7 @@ def chunk_need(
     toy = toy_bytes(n_rows, n_features, n_kernels, n_widths, itemsize)
     points = points_bytes(n_rows, n_features, itemsize)
     centred = n_rows * n_features * points_itemsize
-    # Points of a toy's own take room where they are drawn, too.
+    # A toy's own points also take memory where they are drawn.
     fixed, each = (0, toy + points + 2 * centred) if own_points else (points + centred, toy)
     if n_candidates:
         each += scan_bytes(n_rows, n_features, n_candidates, itemsize, own_points)
@@ -153,16 +155,16 @@ def block_of_rows(n_rows: int, n_features: int, n_toys: int, n_kernels: int, mem
 
 
 def most_toys() -> int:
-    """Of a chunk on this device."""
+    """The largest number of toys of a chunk on this device."""
     return MAX_TOYS.get(jax.default_backend(), MAX_TOYS_ELSEWHERE)
 
 
 def toys_that_fit(
     n_toys: int, fixed: float, each: float, *, most: int, free: float, need: str, remedy: str
 ) -> int:
-    """A power of two of toys that take ``each`` bytes beside what is ``fixed``.
+    """The largest power of two of toys that fits: ``each`` takes bytes, beside ``fixed`` ones.
 
-    ``need`` and ``remedy`` say what takes so much, and what helps, where not even two fit.
+    Where not even two fit, ``need`` and ``remedy`` say what takes so much and what helps.
     """
     room = Need(fixed, each).room(free)
     if room < MIN_TOYS:
@@ -179,8 +181,7 @@ def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, items
 
     For each kernel four arrays of N (distance, value, share, response), its component in double
     precision, and either its differences in each feature or its product with the points; a few for
-    the sample; and the models read off. What the compiler really allocates stays below; a test
-    holds it to that.
+    the sample; and the models read off. A test checks that the compiler allocates no more.
     """
     for_distances = n_features if n_features <= MAX_DIRECT_FEATURES else 1
     rows = ((6 + for_distances) * n_kernels + 10) * n_rows

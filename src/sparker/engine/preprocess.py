@@ -1,8 +1,8 @@
-"""Features brought to comparable scales before the fit: its kernels are round.
+"""Features brought to comparable scales before the fit, since its kernels are round.
 
-Each option is a function of points that never sees who is data: it returns a ``Transform``, which
-the result keeps and applies to new rows. Columns that do not vary are dropped: they tell nothing
-and have no scale.
+Each option is a function of points that does not know which are data. It returns a ``Transform``,
+which the result keeps and applies to new rows. Columns that do not vary are dropped: they tell
+nothing and have no scale.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Transform(NamedTuple):
 
     @property
     def units(self) -> np.ndarray:  # (k,)
-        """What each column is measured in: how far it goes as the fitted coordinates go by one."""
+        """The unit of each column: how far it changes when the fitted coordinates change by one."""
         return self.back if self.back.ndim == 1 else np.linalg.norm(self.back, axis=0)
 
     def loadings(self, direction: np.ndarray) -> np.ndarray:  # (r,) -> (k,)
@@ -42,8 +42,8 @@ class Transform(NamedTuple):
     ) -> np.ndarray:  # (N, r) -> (r, n)
         """Directions of the fit along which the columns, each in its unit, vary most.
 
-        Where directions were stretched, the fitted points vary alike in all, and their own
-        principal directions would be those of chance.
+        Where directions were stretched, the fitted points vary equally in all of them, and their
+        own principal directions would be random.
         """
         if self.matrix.ndim == 1:
             return principal_directions(fitted, n, weights)
@@ -100,21 +100,22 @@ BLOCK_VALUES = 2**20
 """Values that are worked on at a time: in double precision, they then stay in the caches."""
 
 MAX_DIRECTIONS = 10
-"""Up to so many directions kernels can fill."""
+"""Kernels can cover up to this many directions."""
 
 FLATTEST = 1e-3
-"""Of the variance of a column; directions with less are stretched no further than this one."""
+"""A share of the variance of a column. Directions with less are stretched as if they had this."""
 
 
 def decorrelate(points: np.ndarray) -> Transform:
-    """Unit variance in every direction, as far as no more than MAX_DIRECTIONS then count.
+    """Unit variance in every direction, as long as no more than MAX_DIRECTIONS then count.
 
-    Columns that go together leave thin directions, in which rows that break the rule stand out and
-    to which a round kernel is blind. So directions are stretched, but each one that is stretched
-    must be filled with kernels, and in many dimensions most hold noise. As many count as
-    ``(sum v)^2 / sum v^2`` of their variances v, and each v is divided by the largest power of
-    itself, up to 1, that this allows: all are the same in few dimensions, and columns are only
-    standardised where there are many in any case.
+    Correlated columns leave thin directions. Rows that break the correlation stand out there, but a
+    round kernel does not see it. So directions are stretched. But kernels have to cover each
+    direction that is stretched, and in many dimensions most of them hold noise. The number of
+    directions that count is ``(sum v)^2 / sum v^2`` of their variances v. Each v is divided by a
+    power of itself, the largest one up to 1 with which no more than MAX_DIRECTIONS count. In few
+    dimensions all directions then have the same variance; where too many count from the start,
+    columns are only standardised.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(1000, 2))
@@ -128,13 +129,13 @@ def decorrelate(points: np.ndarray) -> Transform:
     standardised = plain(points)
     covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
     if np.trace(covariance) ** 2 >= MAX_DIRECTIONS * np.sum(covariance**2):
-        return plain  # too many count as it is, whichever they are
+        return plain  # too many count already
     variance, axes = np.linalg.eigh(covariance)
     variance = np.maximum(variance, FLATTEST)
     power = _flattening(variance)
     if power == 0:
         return plain
-    # Along the axes and back again: each coordinate stays close to a column.
+    # Stretched along the axes and turned back, so that each coordinate stays close to a column.
     stretch = variance ** (-power / 2)
     forth, back = (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
     return Transform(plain.kept, plain.centre, plain.matrix[:, None] * forth, back * plain.back)
@@ -172,7 +173,7 @@ def whiten(points: np.ndarray) -> Transform:
     out.
     """
     kept, centre = _varying(points)
-    scale = _spread(points, kept, centre)  # units must not decide what counts as flat
+    scale = _spread(points, kept, centre)  # which direction is flat must not depend on units
     standardised = (_columns(points, kept) - centre[kept]) / scale
     variance, directions = np.linalg.eigh(standardised.T @ standardised / len(points))
     # What rounding alone leaves of a direction without variance.
@@ -200,7 +201,7 @@ def principal_directions(
 
 
 def _columns(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """These columns; without a copy where they are all there are."""
+    """These columns; all of them are not copied."""
     return points if len(kept) == points.shape[1] else points[:, kept]
 
 

@@ -1,4 +1,4 @@
-"""Two samples as one set of weighted points, checked at the border.
+"""Two samples as one set of weighted points, checked where they come in.
 
 A point is reference, data, or (both weights zero) padding. Batches of toys are the same three
 arrays with a leading axis, in one of two forms that the engine tells apart by the shape:
@@ -141,7 +141,8 @@ def stack(samples: Sequence[TwoSample]) -> TwoSample:
 def pad(sample: TwoSample, n_rows: int) -> TwoSample:
     """A single sample lengthened to ``n_rows`` by rows of zero weight.
 
-    They sit at the mean of the points, where they shift nothing: up to rounding no result changes.
+    They are put at the mean of the points, so that the mean does not change; up to rounding no
+    result changes.
     """
     missing = n_rows - len(sample.points)
     if missing < 0:
@@ -197,8 +198,8 @@ def as_alike(
 def in_one_precision(rows: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
     """Rows by their names in the lowest precision that any of them has.
 
-    0.1 is another number in single precision than in double, and would tell one sample from the
-    other where nothing else does.
+    0.1 is another number in single precision than in double. Samples of different precision would
+    differ by this alone.
     """
     lowest = min((array.dtype for array in rows.values()), key=lambda dtype: dtype.itemsize)
     with np.errstate(over="ignore"):
@@ -220,7 +221,7 @@ def column_names(table: object) -> tuple[str, ...]:
 def check_columns(
     name: str, columns: tuple[str, ...], other_name: str, other_columns: tuple[str, ...]
 ) -> None:
-    """Refuse tables whose columns have other names, or another order; no names go with any."""
+    """Refuse tables whose columns have other names, or another order; either may have no names."""
     if columns and other_columns and columns != other_columns:
         raise ValueError(
             f"{name} has the columns {list(columns)}, {other_name} has {list(other_columns)}; "

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparker.engine import batch
-from sparker.engine.batch import Fit
 from sparker.engine.config import FitConfig
+from sparker.engine.fit import Fit
 from sparker.engine.sample import TwoSample
+from sparker.engine.train import OnPart, ignore
 from sparker.engine.widths import Schedule
 
 
@@ -18,7 +19,7 @@ class Toys(Protocol):
         """Some of them as a batch in memory."""
 
     def check(self, number: int) -> None:
-        """Make one of them, to meet every limit now rather than hours into a calibration."""
+        """Make one of them, so that a limit is met now and not after hours of calibration."""
 
     def chunk_size(self, number: int, n_toys: int, schedule: Schedule, config: FitConfig) -> int:
         """How many experiments like this one are best fitted at once."""
@@ -31,6 +32,7 @@ class Toys(Protocol):
         config: FitConfig,
         *,
         chunk: int,
+        on_part: OnPart = ignore,
     ) -> Iterator[tuple[Sequence[int], Fit]]:
         """Fit the experiments of these numbers, a chunk at a time."""
 
@@ -57,6 +59,9 @@ class ToysInMemory:
         config: FitConfig,
         *,
         chunk: int,
+        on_part: OnPart = ignore,
     ) -> Iterator[tuple[Sequence[int], Fit]]:
         """Fit them as batches."""
-        return batch.fit_chunks(seed, self.draw, numbers, schedule, config, chunk=chunk)
+        return batch.fit_chunks(
+            seed, self.draw, numbers, schedule, config, chunk=chunk, on_part=on_part
+        )

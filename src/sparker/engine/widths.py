@@ -1,7 +1,7 @@
-"""From which width to which the kernels are annealed, and at which widths the test is read off.
+"""The widths that kernels go through, and those at which the model is read off.
 
-Everything here looks at the pooled points and never at who is data, so a calibration that relabels
-them stays exact.
+Everything here depends on the pooled points and not on which of them are data, so a calibration
+that relabels them stays exact.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def distance_range(
 ) -> tuple[float, float]:
     """The 1 % and 99 % percentiles of the pairwise distances, on a random subset of the points.
 
-    Distances of zero between repeated points are left out: they would ask for kernels of no width.
+    Distances of zero between repeated points are left out: a width of zero makes no sense.
     """
     return _percentiles(_distances(as_points("points", points), max_points, seed))
 
@@ -81,8 +81,8 @@ def resolvable_range(
 
     The first is the 99 % percentile of the distances: a kernel that wide sees every point. The last
     leaves the median point ``fewest`` others under its kernel (or a tenth of all, if that is less):
-    narrower ones fit single points. Counting points, unlike a percentile of the distances, asks the
-    same of any sample size and any number of features.
+    narrower kernels would fit single points. A number of points means the same for any sample size
+    and any number of features, which a percentile of the distances does not.
     """
     x = as_points("points", points)
     distances = _distances(x, max_points, seed)
@@ -96,7 +96,7 @@ def resolvable_range(
         return float(np.median(under.sum(1)) - 1 - wanted)
 
     widest = np.log(first)
-    # Down to a millionth; where points repeat so often that this is still too many, it is enough.
+    # Down to a millionth. Where points repeat so often that even this is too wide, we stop there.
     narrowest = widest - np.log(1e6)
     if others(narrowest) >= 0 or others(widest) <= 0:
         return first, first * 1e-2
@@ -113,7 +113,7 @@ def _distances(x: np.ndarray, max_points: int, seed: int) -> np.ndarray:  # of e
     one, other = np.triu_indices(len(x), 1)
     norms = np.einsum("ij,ij->i", x, x)
     squared = norms[one] + norms[other] - 2 * (x @ x.T)[one, other]
-    # Only of neighbours does a difference of large numbers leave too few digits.
+    # Only for close neighbours does the difference of large numbers leave too few digits.
     near = np.flatnonzero(squared < 1e-6 * norms.max())
     for some in np.array_split(near, 1 + len(near) // len(x)):
         squared[some] = np.sum((x[one[some]] - x[other[some]]) ** 2, 1)
@@ -136,7 +136,7 @@ def _percentiles(distances: np.ndarray) -> tuple[float, float]:
 
 
 def stairs(first: float, last: float, *, steps: int = 200, n_widths: int = 10) -> Schedule:
-    """Stand still at ``n_widths`` log-spaced widths, the first and the last among them.
+    """Stop at ``n_widths`` log-spaced widths, the first and the last among them.
 
     At each of them the kernels that have found nothing are placed anew, all are trained for an
     equal share of the steps, and the model is read off.
@@ -167,9 +167,9 @@ def schedule(
     Paper: reads off at equally spaced steps of a linear annealing, nine of ten of which lie where
     the kernels are still wider than any local signal. Widths at equal ratios cover every scale
     alike. The first width itself is not read off: there the amplitudes are still zero. Where a
-    linear annealing runs past several of the last widths in one step, the steps just before the
-    end stand in, so that the ``n_widths`` read-offs are always distinct. A constant width is read
-    off at equal numbers of steps.
+    linear annealing passes several of the last widths in one step, the steps just before the end
+    are taken, so that the ``n_widths`` read-offs are always distinct. A constant width is read off
+    after equal numbers of steps.
 
     >>> s = schedule(8.0, 0.5, steps=1000, n_widths=4)
     >>> s.widths.round(2).tolist()
@@ -181,7 +181,7 @@ def schedule(
         return Schedule(sigma, np.linspace(0, steps, n_widths + 1, dtype=int)[1:] - 1)
     passed = np.searchsorted(-sigma, -geometric(first, last, n_widths))
     latest = np.arange(steps - n_widths, steps)
-    # Distinct: at the latest where enough steps remain for the rest, and after the one before.
+    # Distinct: after the read-off before, and early enough that the others still have a step.
     order = np.arange(n_widths)
     read_off = np.maximum.accumulate(np.minimum(passed, latest) - order) + order
     read_off[-1] = steps - 1
@@ -206,18 +206,19 @@ def _check_plan(first: float, last: float, steps: int, n_widths: int) -> tuple[i
 
 @dataclass(frozen=True, kw_only=True)
 class WidthConfig:
-    """How a schedule is made for points not seen yet: a range of widths, and a way through it."""
+    """How to make a schedule for any points: the range of widths, and the way through it."""
 
     steps: int = 200
     n_widths: int = 10
     annealing: Annealing | None = None
-    """How the widths shrink, with kernels that stay where training takes them (``schedule``). None:
-    they stand still at each width, and idle kernels are placed anew there (``stairs``)."""
+    """How the width shrinks at every step, with kernels that only training moves (``schedule``). If
+    None, the width stops at ``n_widths`` values, and idle kernels are placed anew at each
+    (``stairs``)."""
     evenly: bool = False
-    """Whether an annealing is read off after equal numbers of steps, as the paper does, and not at
+    """Whether an annealing is read off after equal numbers of steps, as in the paper, instead of at
     equal ratios of the width."""
     span: Callable[[np.ndarray], tuple[float, float]] = resolvable_range
-    """Chooses the first and the last width from the points, without knowing who is data."""
+    """Chooses the first and the last width from the points, without knowing which are data."""
     first: float | None = None
     """The first width, of points as they are fitted (decorrelated, as a rule), if not span's."""
     last: float | None = None
@@ -235,9 +236,9 @@ class WidthConfig:
         _check_plan(1.0, 0.5, self.steps, self.n_widths)
 
     def schedule(self, points: ArrayLike, n_rows: int | None = None) -> Schedule:
-        """The schedule for these points, which may be some of so many rows.
+        """The schedule for these points, which may be a part of ``n_rows`` rows.
 
-        Of ``span`` only ``resolvable_range`` itself asks how many there are.
+        Only ``resolvable_range`` needs that number; any other ``span`` is not told.
         """
         first, last = self.first, self.last
         if first is None or last is None:

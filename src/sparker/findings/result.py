@@ -2,10 +2,9 @@
 
 import html
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,23 +17,10 @@ from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
-from sparker.engine.sample import as_points, as_weights, check_columns, column_names
+from sparker.engine.sample import as_points, check_columns, column_names
+from sparker.findings.effect import Effect, effect_of
+from sparker.findings.saved import KIND, TUPLES, restore, same
 from sparker.system import archive
-
-KIND = "test result"
-TUPLES = Ensemble | Measured | Transform
-"""What is written to a file part by part."""
-
-
-class Effect(NamedTuple):
-    """A number of events, with the range that toys allow for it."""
-
-    events: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.events:.1f} ({self.low:.1f} to {self.high:.1f})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -165,7 +151,7 @@ class Result:
 
     def _effect(self, name: str) -> Effect:
         observed, null = (getattr(measured, name) for measured in (self.observed, self.null))
-        return _effect(observed[self.best], null[:, self.best])
+        return effect_of(observed[self.best], null[:, self.best])
 
     def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i at new rows, preprocessed as the samples were."""
@@ -282,7 +268,7 @@ class Result:
         """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
         header, contents = archive.read(Path(path), KIND)
         try:
-            return cls(**_restore(header, contents))
+            return cls(**restore((field.name for field in fields(cls)), header, contents))
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
 
@@ -290,7 +276,7 @@ class Result:
         if not isinstance(other, Result):
             return NotImplemented
         return all(
-            _same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
+            same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -302,22 +288,6 @@ class Result:
         )
 
 
-def _effect(observed: float, null: np.ndarray) -> Effect:
-    """What the data show beyond anomaly-free toys.
-
-    Kernels find a few events too many in any sample: they look for them. The estimate subtracts
-    what they find in the median toy, the low end what they find in all but 2.5 % of them. But
-    kernels that are busy with an anomaly find less elsewhere, so the high end subtracts nothing,
-    and allows for the data fluctuating low as much as all but 2.5 % of the toys do.
-    """
-    null = null[np.isfinite(null)]
-    if not len(null):
-        return Effect(float("nan"), float("nan"), float("nan"))
-    low, middle, high = np.quantile(null, [0.025, 0.5, 0.975])
-    events, least = (max(0.0, float(observed - toys)) for toys in (middle, high))
-    return Effect(events, least, float(observed + middle - low))
-
-
 def _finite(value: float) -> float | None:
     """A number as JSON knows it."""
     return value if np.isfinite(value) else None
@@ -326,67 +296,3 @@ def _finite(value: float) -> float | None:
 def _finite_quantile(values: np.ndarray, q: float) -> float | None:
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, q)) if len(finite) else None
-
-
-PARTS: dict[str, Any] = {
-    "transform": Transform,
-    "models": Ensemble,
-    "observed": Measured,
-    "null": Measured,
-}
-
-
-def _restore(header: Mapping[str, Any], contents: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for field in fields(Result):
-        name = field.name
-        if name in contents:
-            values[name] = contents[name]
-        elif name in PARTS and f"{name}.{PARTS[name]._fields[0]}" in contents:
-            kind = PARTS[name]
-            values[name] = kind(*(contents[f"{name}.{part}"] for part in kind._fields))
-        else:
-            values[name] = header[name]
-    low, high = values["interval"]
-    values["interval"] = float(low), float(high)
-    for name in ("columns", "notes", "families"):
-        values[name] = tuple(str(item) for item in values[name])
-    n_widths, n_families = len(values["widths"]), len(values["families"])
-    observed, null = values["observed"], values["null"]
-    _check_shape("p_by_statistic", values["p_by_statistic"], (n_widths, n_families))
-    for name, shape in (
-        ("statistics", (n_widths, n_families)),
-        ("excess", (n_widths,)),
-        ("deficit", (n_widths,)),
-        ("score_counts", (n_widths, np.shape(observed.score_counts)[-1])),
-    ):
-        _check_shape(name, getattr(observed, name), shape)
-        _check_shape(f"null {name}", getattr(null, name), (len(null.statistics), *shape))
-    for name, end in (("best", n_widths), ("best_family", n_families)):
-        if not 0 <= values[name] < end:
-            raise ValueError(f"{name} is {values[name]}")
-    n_fitted = values["transform"].matrix.shape[-1]
-    if values["directions"].shape != (n_fitted, 2):
-        raise ValueError(f"directions has shape {values['directions'].shape}, not ({n_fitted}, 2)")
-    weights = values["reference_weights"]
-    if weights is not None:
-        n_reference = len(values["reference_plane"])
-        values["reference_weights"] = as_weights("reference_weights", weights, n_reference)
-    return values
-
-
-def _check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, not {shape}")
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, TUPLES):
-        return isinstance(other, type(one)) and all(
-            _same(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True)
-        )
-    if isinstance(one, np.ndarray):
-        return isinstance(other, np.ndarray) and bool(
-            one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
-        )
-    return bool(one == other)

@@ -1,9 +1,9 @@
 """Anomaly-free experiments: what the data would look like if they came from the reference.
 
 A scheme makes experiments out of the two samples: number 0 is the observed one, the others are
-toys. Toy i draws its rows or labels from ``toy_rng(seed, i)`` and from nothing else. No
-scheme ever draws null data from reference rows of the same fit: such data sit on top of the
-reference and make kernels see signals that are not there.
+toys. Toy i draws its rows or labels from ``toy_rng(seed, i)`` and from nothing else. No scheme
+draws null data from reference rows of the same fit: such data lie exactly on reference points, and
+kernels would see signals that are not there.
 
 | scheme | toys | what is not refitted in every toy comes from |
 |---|---|---|
@@ -11,7 +11,7 @@ reference and make kernels see signals that are not there.
 | ``Simulator``, a function | new data, the same reference | the reference |
 | ``Simulator``, a pool of rows | relabel these and the data, the same reference | all rows |
 
-All three are exact, over samples and seeds, but for Poisson counts in a relabelled pool and for
+All three are exact, over samples and seeds, except for Poisson counts in a relabelled pool and for
 weights of the reference alone. ``Resample``, for monitors that have no data yet, is measured.
 ``docs/calibration.md`` says what each assumes, and has the measured levels of all.
 """

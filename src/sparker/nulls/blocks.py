@@ -1,7 +1,7 @@
 """Relabelling a pool that is read in blocks: labels as bits, points in a scratch file.
 
-Toys are those of ``Permutation`` in distribution. Who is data is drawn block by block and kept as
-bits; with weights of both samples some 250 bytes a row are needed.
+Toys have the same distribution as those of ``Permutation``. Which rows are data is drawn block by
+block and kept as bits; with weights of both samples some 250 bytes a row are needed.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ LABELLED = 2**16
 
 @dataclass(frozen=True, eq=False)
 class BlockLabeller:
-    """Says who is data among rows in a scratch file."""
+    """Draws which rows of a scratch file are data."""
 
     n_rows: int
     data_rows: np.ndarray  # (n,) where in there the data are
     weights: np.ndarray | None  # (N,) reference weights; None for ones
-    by_odds: ConditionalBernoulli | None  # who is data, where weights decide
+    by_odds: ConditionalBernoulli | None  # draws the data rows, where weights decide
     expected: float | None
     seed: int
 
@@ -67,7 +67,7 @@ class BlockLabeller:
         if self.expected is None:
             return *bits_of(rng, self.n_rows, self.n_data, self.n_data), self.n_data
         n_chosen = int(rng.poisson(self.expected))
-        # As in memory: room for the observed number is kept in toys that fluctuate below it.
+        # As in memory: a toy with fewer data rows than observed leaves the spare rows out.
         n_taken = max(n_chosen, self.n_data)
         return *bits_of(rng, self.n_rows, n_taken, n_chosen), n_chosen
 
@@ -85,8 +85,8 @@ def bits_of(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Random rows to take out of all, and among them those that are data: as bits, both.
 
-    How many come from each block is drawn first (hypergeometric), then which ones: together every
-    choice of so many rows is as likely as any other.
+    First it is drawn how many come from each block (hypergeometric), then which ones. Every choice
+    of so many rows is then equally likely.
     """
     if n_taken >= n_rows:
         raise ValueError(
@@ -120,7 +120,7 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
         notes = (kept_note(is_kept),)
         n_reference = int(is_kept.sum())
     n_rows = n_reference + n_data
-    # Data rows anywhere among the others: sums over rows must not know who is data.
+    # Data rows are put at random places: rounding of sums must not depend on which rows are data.
     data_rows = np.sort(rng.choice(n_rows, n_data, replace=False))
     before = data_rows - np.arange(n_data)  # the reference row that follows each of them
     weights = by_odds = None
@@ -129,7 +129,7 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
         largest = max(own.max(), of_data.max())  # a factor changes nothing, single precision may
         weights = (np.insert(own, before, of_data) / largest).astype(np.float32)
         by_odds = ConditionalBernoulli(weights.astype(float), n_data)
-    # In the precision of both, which all rows are brought to.
+    # In the precision that both samples have been brought to.
     basis = some_of_both(reference, is_kept, data)
 
     def toys(transform: Fitted) -> StreamedToys:
@@ -162,14 +162,14 @@ def relabelled_rows(observed: Samples, seed: int) -> Experiments:
 def some_of_both(
     reference: Reference, is_kept: np.ndarray | None, data: np.ndarray
 ) -> np.ndarray:  # (n, d)
-    """Random rows of the pool, whoever they belong to, to decide on what toys share."""
-    rng = toy_rng(0, 2**32 - 1)  # of no seed of a user's
+    """Random rows of both samples, to decide on what all toys share."""
+    rng = toy_rng(0, 2**32 - 1)  # does not depend on the seed
     shown, n_reference = reference.shown, len(reference)
     if is_kept is not None:
         shown, n_reference = shown[is_kept[reference.shown_rows]], int(is_kept.sum())
     n_rows = n_reference + len(data)
     n_some = min(n_rows, n_kept(data.shape[1]))
-    if len(shown) < n_reference:  # as many as they stand for, and some room for chance
+    if len(shown) < n_reference:  # no more than there are, with room for fluctuations
         n_some = min(n_some, int(0.9 * len(shown) * n_rows / n_reference))
     n_of_data = int(rng.hypergeometric(len(data), n_reference, n_some))
     some, others = (

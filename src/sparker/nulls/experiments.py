@@ -1,4 +1,4 @@
-"""What a scheme makes, and the pieces that all schemes make it of."""
+"""What a scheme makes, and the pieces that schemes have in common."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -11,17 +11,17 @@ from sparker.engine.toys import Toys
 from sparker.nulls.inputs import Samples
 
 Fitted = Callable[[np.ndarray], np.ndarray]
-"""Rows as they are fitted: a ``Transform``, or one that remembers what it has done."""
+"""From rows to rows as they are fitted: a ``Transform``, or one that remembers its last result."""
 
 OWN_STREAM = 0x70795
 
 
 class ToySource(NamedTuple):
-    """Experiments that share whatever is not refitted in each of them."""
+    """Experiments that share all that is not fitted again in each of them."""
 
-    basis: np.ndarray  # the rows that may decide on it
+    basis: np.ndarray  # the rows that decide on what they share
     toys: Callable[[Fitted], Toys]  # the experiments, given the preprocessing
-    n_rows: int  # of which the basis may be a part
+    n_rows: int  # how many rows there are; the basis may be a part of them
 
 
 class Experiments(NamedTuple):
@@ -37,7 +37,7 @@ class Scheme(ABC):
 
     @property
     def features(self) -> frozenset[str]:
-        """What it brings that may not go with something else, see ``sparker.together``."""
+        """Names of what may not go with other settings, see ``sparker.together``."""
         return frozenset()
 
     @abstractmethod
@@ -45,21 +45,21 @@ class Scheme(ABC):
         """The experiments around these samples."""
 
     def fingerprint(self) -> np.ndarray | None:
-        """What tells it from another one with the same settings; None where settings tell all."""
+        """What tells it from one with the same settings; None where settings tell everything."""
         return None
 
 
 def toy_rng(seed: int, number: int) -> np.random.Generator:
-    """All that a toy may draw from.
+    """The random numbers of a toy; it may draw from nothing else.
 
-    No stream that a user would take for the samples: ``default_rng(seed)`` is ``[seed, 0, 0 ...]``,
-    and chances that are the very numbers which made the rows are none.
+    They differ from those of ``default_rng(seed)``, which is ``[seed, 0, 0 ...]``. A user may have
+    drawn the samples from that, and labels must not depend on the numbers that made the rows.
     """
     return np.random.default_rng([seed, number, OWN_STREAM])
 
 
 def most_rows(n_data: int, expected: float | None) -> int:
-    """So many data rows that no toy in 10^15 has more."""
+    """A number of data rows that less than one toy in 10^15 exceeds."""
     return n_data if expected is None else max(n_data, int(expected + 8 * np.sqrt(expected) + 8))
 
 
@@ -67,7 +67,7 @@ def largest_toy(expected: float | None, n_toys: int, seed: int) -> int:
     """The number of the toy with the most data rows."""
     if expected is None:
         return 1
-    # The count is the first thing that a toy draws, whatever the scheme.
+    # In every scheme the count is the first number that a toy draws.
     counts = [toy_rng(seed, number).poisson(expected) for number in range(1, n_toys + 1)]
     return 1 + int(np.argmax(counts))
 
@@ -90,5 +90,5 @@ def relabelled(points: np.ndarray, weights: Iterable[tuple[AnyArray, AnyArray]])
 
 
 def own_rows(batch: TwoSample, n_rows: int) -> TwoSample:
-    """Every toy with a copy of the rows it uses and no others, padded to a common number."""
+    """Each toy with its own copy of the rows it uses, padded to a common number of rows."""
     return stack([pad(batch.alone(i), n_rows) for i in range(len(batch.data_weight))])

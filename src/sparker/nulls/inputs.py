@@ -1,4 +1,4 @@
-"""The two samples as given: what every scheme starts from, checked."""
+"""The two samples as given, checked: every scheme starts from them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from sparker.engine.sample import as_weights
 from sparker.streaming.reference import Reference, as_reference
 
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike] | Callable[[Any], ArrayLike]
-"""Of reference rows; of these and of data rows; or a function of rows."""
+"""Weights of the reference rows; those and the weights of the data rows; or a function of rows."""
 
 
 class Samples(NamedTuple):
@@ -56,7 +56,7 @@ def samples(
     groups: tuple[ArrayLike, ArrayLike] | None = None,
     strata: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Samples:
-    """Check everything a scheme starts from; ``together`` says what goes with what."""
+    """Check both samples and what belongs to them; ``together`` checks what goes together."""
     known, data_points = as_reference(reference).beside(data)
     n_reference, n_data = len(known), len(data_points)
     weights, data_weights = _weights(reference_weights, known, data, n_reference, n_data)
@@ -169,7 +169,7 @@ def _numbered(
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether this is None, NaN, an empty text, or what tables have in their place."""
+    """Whether this is None, NaN, an empty text, or a table's own sign for a missing value."""
     try:
         return value is None or value == "" or bool(value != value)
     except TypeError:  # neither true nor false: as pandas has it

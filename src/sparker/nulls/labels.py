@@ -1,8 +1,9 @@
-"""Who is data in a toy: labels change places among what is exchangeable, and nowhere else.
+"""Which rows are data in a toy: labels change places only among rows that are exchangeable.
 
-Units, which are rows or whole groups of them, belong to classes. Within a class every choice of as
-many units as are data is as likely as the observed one, or as its odds say; between classes no
-label moves. The observed labelling is one of these choices and is weighted by the same code.
+A unit is a row or a whole group of rows. Units belong to classes. Within a class, every choice of
+as many units as are data is as likely as the observed one, or as likely as its odds say. Between
+classes no label moves. The observed labelling is one of these choices, and the same code weights
+it.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ REFERENCE, DATA, OUT = range(3)
 """What a row may be."""
 
 MAX_LISTED = 10_000
-"""So many labellings, if there are no more, are gone through one by one, none of them twice."""
+"""If there are no more labellings than this, toys are different ones, none of them twice."""
 
 
 class Exchange(NamedTuple):
@@ -30,7 +31,7 @@ class Exchange(NamedTuple):
     by_odds: ConditionalBernoulli | None = None  # of the one class, where not all are as likely
 
     def draw(self, rng: np.random.Generator, k: int | None = None) -> np.ndarray:  # (c * k,)
-        """Units that are data; with other numbers than the observed ones, if k is given."""
+        """Units that are data; k of each class, or as many as observed."""
         if self.by_odds is not None:
             return self.members[0, self.by_odds(rng, k)]
         k = self.k if k is None else k
@@ -72,7 +73,7 @@ class Labeller:
     observed: np.ndarray  # (U,) what each unit is
     exchanges: tuple[Exchange, ...]
     rest: int = REFERENCE
-    """What units are that could be data and are not."""
+    """What a unit is that could be data and is not."""
 
     @cached_property
     def n_labellings(self) -> int | None:
@@ -80,7 +81,7 @@ class Labeller:
         if any(exchange.by_odds is not None for exchange in self.exchanges):
             return None
         if sum(len(exchange.members) for exchange in self.exchanges) > MAX_LISTED.bit_length():
-            return None  # two to the power of this, at least
+            return None  # each class has at least two labellings
         n = prod(exchange.n_labellings for exchange in self.exchanges)
         return n if n <= MAX_LISTED else None
 
@@ -97,7 +98,7 @@ class Labeller:
         return self.roles(lambda exchange: exchange.draw(rng))
 
     def draw_some(self, rng: np.random.Generator, n_data: int, n_taken: int) -> np.ndarray:  # (N,)
-        """One with another number of data; ``n_taken`` units leave the rest, data or not."""
+        """One with ``n_data`` units as data; ``n_taken`` units are data or take no part."""
         (exchange,) = self.exchanges
         taken = exchange.draw(rng, n_taken)
         roles = self.roles(lambda _: rng.permutation(taken)[:n_data])
@@ -145,7 +146,7 @@ def combination(place: int, m: int, k: int) -> list[int]:
 
 
 def place_of(chosen: np.ndarray, m: int) -> int:
-    """The other way round: the place of a choice, which is in order.
+    """The inverse of ``combination``: the place of a choice, given in rising order.
 
     >>> import numpy as np
     >>> [place_of(np.array(combination(i, 5, 3)), 5) for i in range(10)]
@@ -161,7 +162,7 @@ def place_of(chosen: np.ndarray, m: int) -> int:
 def exchanges_of(
     classes: np.ndarray, is_data: np.ndarray, odds: np.ndarray | None = None
 ) -> tuple[Exchange, ...]:  # (U,), (U,), (U,)
-    """What can change places: classes with data and others in them, those of one shape together."""
+    """What can change places: classes with data and others, those of the same size together."""
     order = np.argsort(classes, kind="stable")
     n_all, n_data = (np.bincount(classes, some) for some in (None, is_data))
     ends = np.cumsum(n_all)

@@ -1,10 +1,10 @@
 """Labels that are not all as likely: subsets of fixed size, by the odds of their members.
 
-Where reference rows were drawn with another density than the data, and w(x) is the ratio of the
-two, the pooled rows do not tell who is data with equal chances: a set S of n rows is the data with
-a probability proportional to the product of w over S, whatever the densities themselves are. This
-is a Bernoulli variable for every row, on condition that n of them are 1 (Chen, Dempster and Liu,
-Biometrika 81, 457, 1994); labels drawn from it make a permutation test exact (Berrett, Wang, Barber
+Suppose reference rows were drawn with another density than the data, and w(x) is the ratio of the
+two. Then not all labellings of the pooled rows are equally likely: a set S of n rows is the data
+with a probability proportional to the product of w over S, whatever the densities themselves are.
+This is a Bernoulli variable for every row, given that n of them are 1 (Chen, Dempster and Liu,
+Biometrika 81, 457, 1994). Labels drawn from it make a permutation test exact (Berrett, Wang, Barber
 and Samworth, J. R. Stat. Soc. B 82, 175, 2020).
 """
 
@@ -13,18 +13,18 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 LEAF = 16
-"""Rows that are decided on one after the other."""
+"""Rows of a leaf, which are decided one after the other."""
 
 REACH = 12
-"""Standard deviations around its mean within which a count is kept; beyond is less than 1e-30."""
+"""Counts are kept within so many standard deviations of their mean; the rest is below 1e-30."""
 
 
 class ConditionalBernoulli:
     """Subsets of n rows, each with a probability proportional to the product of its odds.
 
-    How many rows of each half are chosen is drawn first, then of each quarter, down to leaves of a
-    few rows, all by the distributions of sums of Bernoulli variables. These are worked out once;
-    a subset then takes a time in proportion to the number of rows.
+    First it is drawn how many rows of each half are chosen, then how many of each quarter, and so
+    on down to leaves of a few rows. All are drawn from the distributions of sums of Bernoulli
+    variables, which are computed once. The time for a subset is proportional to the number of rows.
 
     >>> import numpy as np
     >>> sample = ConditionalBernoulli(np.array([1.0, 2.0, 3.0]), 2)
@@ -41,11 +41,11 @@ class ConditionalBernoulli:
         self._trees: dict[int, _Tree] = {}
 
     def __call__(self, rng: np.random.Generator, n: int | None = None) -> np.ndarray:  # (n,)
-        """The rows of one subset, in order; of another size than usual if n is given."""
+        """The rows of one subset, in order; n rows, or as many as usual."""
         n = self.n if n is None else n
         if not 0 <= n <= self.n_possible:
             raise ValueError(f"{n} rows cannot be chosen, {self.n_possible} have a chance to be")
-        # Sums are worked out around a size; far from it they would be lost in rounding.
+        # Sums are computed for sizes near a given one; further away, rounding would spoil them.
         around = self.n + self._step * round((n - self.n) / self._step)
         if not 0 < around < self.n_possible:
             around = n
@@ -108,13 +108,13 @@ def _sums_after(p: np.ndarray) -> np.ndarray:  # (leaves, LEAF) -> (leaves, LEAF
 
 
 class _Level:
-    """The counts of nodes two and two: their chances from a first count on."""
+    """The nodes of a level, in pairs: the probabilities of their counts, from a first count on."""
 
     def __init__(self, first: np.ndarray, chance: np.ndarray) -> None:
         self.first, self.chance = first, chance  # (nodes,), (nodes, W); an even number of nodes
 
     def split(self, rng: np.random.Generator, counts: np.ndarray) -> np.ndarray:
-        """Of a count for each pair of nodes, how many belong to each of them."""
+        """Divide the count of each pair of nodes between the two."""
         left, right = self.chance[::2], self.chance[1::2]
         first_left, first_right = self.first[::2], self.first[1::2]
         width = left.shape[1]

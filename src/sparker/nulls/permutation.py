@@ -1,4 +1,4 @@
-"""Toys by relabelling the pooled rows."""
+"""Toys that are the pooled rows with other labels."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from sparker.nulls.unweighted import keep_by_weight, kept_note
 
 @dataclass(frozen=True)
 class Permutation(Scheme):
-    """Relabel the pooled rows: if data and reference are alike, any labelling is as likely.
+    """Relabel the pooled rows: if data and reference are alike, all labellings are equally likely.
 
     With ``strata`` labels change places within strata only, and the reference is weighted to the
     data's number of rows in each. With ``groups`` whole groups change places, those that have the
@@ -25,8 +25,8 @@ class Permutation(Scheme):
     """
 
     group_rows: int | None = None
-    """Of groups with more rows than this only so many take part, drawn at random; all if left out.
-    For groups of so many sizes that few could change places."""
+    """Of larger groups only this many rows take part, drawn at random; left out, all rows do. It
+    helps where groups have so many different sizes that few could change places."""
 
     def __post_init__(self) -> None:
         n = self.group_rows
@@ -63,7 +63,7 @@ class Permutation(Scheme):
                     f"{len(rows)} of {n_reference + n_data} rows take part: at most "
                     f"{self.group_rows} of each group"
                 )
-        # Rounding depends on the order of rows, and must not know who is data.
+        # Rounding depends on the order of rows; the order must not depend on which are data.
         rng.shuffle(rows)
         measure = _of_both((observed.weights, observed.data_weights), rows)
         labeller, more = _labeller(observed, rows, measure)
@@ -82,7 +82,7 @@ class Permutation(Scheme):
         return pool.experiments()
 
     def _cut(self, rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
-        """The rows that take part, of groups with too many some at random."""
+        """The rows that take part; of groups that are too large, random ones."""
         turn = rng.permutation(len(groups))
         if self.group_rows is None:
             return turn
@@ -95,7 +95,7 @@ class Permutation(Scheme):
 def _of_both(
     given: tuple[np.ndarray | None, np.ndarray | None] | None, rows: np.ndarray
 ) -> np.ndarray | None:
-    """What reference and data have, if both have it, of these rows."""
+    """The values of these rows, if both reference and data have any."""
     parts = [part for part in given or () if part is not None]
     return np.concatenate(parts)[rows] if len(parts) == 2 else None
 
@@ -103,14 +103,14 @@ def _of_both(
 def _labeller(
     observed: Samples, rows: np.ndarray, odds: np.ndarray | None
 ) -> tuple[Labeller, list[str]]:
-    """What may change places, and what cannot."""
+    """What may change places, and notes on what cannot."""
     is_data = rows >= len(observed.reference)
     units, first = np.arange(len(rows)), np.arange(len(rows))
     classes = np.zeros(len(rows), int)
     if observed.groups is not None:
         groups = np.concatenate(observed.groups)[rows]
         _, first, units = np.unique(groups, return_index=True, return_inverse=True)
-        classes = np.bincount(units)  # of as many rows: a toy then has as many as the data
+        classes = np.bincount(units)  # by size: a toy then has as many rows as the data
     if observed.strata is not None:
         strata = np.concatenate(observed.strata)[rows][first]
         classes = strata * (classes.max() + 1) + classes
@@ -137,7 +137,7 @@ def _check_strata(strata: np.ndarray, is_data: np.ndarray, measure: np.ndarray |
 
 
 def _fixed(observed: Samples, classes: np.ndarray, is_data: np.ndarray) -> list[str]:
-    """Refuse where nothing can change places; say which data cannot."""
+    """Refuse samples in which nothing can change places; note which data cannot."""
     n_all, n_data = (np.bincount(classes, some) for some in (None, is_data))
     alone = (n_data > 0) & (n_data == n_all)
     if observed.groups is not None and not np.any((n_data > 0) & ~alone):

@@ -1,4 +1,4 @@
-"""A pool of rows that the observed experiment and all toys share, and differ by its labels."""
+"""A pool of rows that the observed experiment and all toys share; they differ by the labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class Pool:
     expected: float | None = None
     """The number of data rows where it is known; toys then fluctuate around it."""
     keep_reference: bool = True
-    """Whether the number of reference rows stays when there are fewer data rows in a toy."""
+    """Whether a toy with fewer data rows than observed still has as many reference rows."""
     may_list: bool = True
-    """Whether labellings, if there are few, are gone through one by one."""
+    """Whether toys are different labellings, none twice, where there are only few."""
     notes: tuple[str, ...] = ()
 
     def experiments(self) -> Experiments:
@@ -52,7 +52,7 @@ class Pool:
         fitted = transform(self.points)
         counts = np.bincount(self.roles(0), minlength=3)
         n_used = int(counts[REFERENCE]) + most_rows(int(counts[DATA]), self.expected)
-        # Copies of the rows in use cost less than passing over all the others.
+        # Copying the rows in use costs less than going over all the others.
         sparse = n_used < len(fitted) / 2
 
         def batch(numbers: Sequence[int]) -> TwoSample:
@@ -83,8 +83,8 @@ class Pool:
             n_data = int(rng.poisson(self.expected))
             n_taken = n_data
             if self.keep_reference:
-                # Room for the observed number of data rows is kept in toys that fluctuate below
-                # it, so that the reference does not grow.
+                # A toy with fewer data rows than observed leaves the spare rows out, so that its
+                # reference is no larger.
                 n_taken = max(n_data, int(np.sum(labeller.observed == DATA)))
             self._check_room(n_data, n_taken)
             return labeller.draw_some(rng, n_data, n_taken)
@@ -99,10 +99,10 @@ class Pool:
 
     @cached_property
     def _others(self) -> np.ndarray:
-        """All labellings but the observed one, in an order of chance."""
+        """All labellings but the observed one, in random order."""
         assert self.labeller.n_labellings is not None
         others = np.delete(np.arange(self.labeller.n_labellings), self.labeller.index)
-        # Of its own: what shuffled the rows must not know the order of their labellings.
+        # A random stream of its own, independent of the one that shuffled the rows.
         return np.random.default_rng([self.seed, 1, ORDER]).permutation(others)
 
     def _check_room(self, n_data: int, n_taken: int) -> None:

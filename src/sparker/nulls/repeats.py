@@ -1,7 +1,7 @@
-"""Rows that stand where they must not: in a pool and in the samples, or in one toy after another.
+"""Refuses rows that occur both in a pool and in the samples, or in several toys.
 
-Rows of continuous features never repeat by chance; those of few values do. What counts is whether
-pairs of equal rows, one here and one there, are more than those within samples would have it.
+Rows of continuous features never repeat by chance; rows of few values do. So pairs of equal rows,
+one from each set, are counted and compared with the pairs of equal rows within the samples.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from sparker.nulls.experiments import toy_rng
 
 UNLIKELY = 1e-3
 FACTOR = 2
-"""Refused is only what repeats so many times more often than by chance: pairs are not independent
-where rows of many repeat."""
+"""Rows are refused only if they repeat this many times more often than by chance, since pairs are
+not independent where one row repeats many times."""
 
 MIN_DRAWN = 1000
-"""Rows that a function has to draw to show whether they repeat."""
+"""Rows that a function is asked to draw, to see whether they repeat."""
 
 
 def check_disjoint(name: str, rows: np.ndarray, other_name: str, other: np.ndarray) -> None:
-    """Refuse rows that are those of a sample: toys would face themselves, or hold rows twice."""
+    """Refuse rows that are in a sample too: toys would be compared with their own rows."""
     keys, others = _row_keys(rows), _row_keys(other)
     within = _n_equal(keys) + _n_equal(others)
     across = _n_equal(np.concatenate([keys, others])) - within
@@ -50,7 +50,7 @@ def check_fresh(
     drawn = drawn.astype(data.dtype)
     for other_name, other in (("reference", reference), ("data", data)):
         check_disjoint("what the simulator drew", drawn, other_name, other)
-    # Weighted rows have another density, and repeat otherwise.
+    # Weighted rows have another density, and repeat more or less often.
     like = data if weighted else np.concatenate([reference, data])
     keys, others = _row_keys(drawn), _row_keys(like)
     n_again = _n_equal(keys)
@@ -64,7 +64,7 @@ def check_fresh(
 
 
 def _too_many(n_equal: int, n_pairs: int, n_equal_by_chance: int, n_pairs_by_chance: int) -> bool:
-    """Whether equal pairs here are more than those there would have it."""
+    """Whether there are more equal pairs than the others lead one to expect."""
     if not n_equal or not n_pairs_by_chance:
         return False
     many = n_equal > FACTOR * n_equal_by_chance * (n_pairs / n_pairs_by_chance)
@@ -83,10 +83,10 @@ def _n_equal(keys: np.ndarray) -> int:
 
 
 def _drawn_from(keys: np.ndarray, others: np.ndarray) -> bool:
-    """Whether rows, which may repeat among themselves, are too often those of a sample.
+    """Whether rows, which may repeat among themselves, are found in a sample too often.
 
-    By chance a new row is one of the sample about as often as a row of the sample has its equal
-    there (Good and Turing).
+    By chance, a new row equals one of the sample about as often as a row of the sample equals
+    another one there (Good and Turing).
     """
     once = np.unique(keys)
     n_there = int(np.isin(once, others).sum())

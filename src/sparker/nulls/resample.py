@@ -12,9 +12,9 @@ from sparker.nulls.pool import Pool
 class Resample:
     """Split the reference, an anomaly-free pool, into data and reference anew for every toy.
 
-    Toys differ from the observed experiment in nothing but whose rows are tested, yet they share
-    one pool among each other, and the data are not in it: the level is right up to that, and
-    measured. Where the data are there, relabelling them is exact (``Permutation``).
+    Toys differ from the observed experiment only in the rows that are tested. But all toys share
+    one pool, and the data are not in it. So the level is not exact; it is measured. Where there are
+    data already, relabelling them is exact (``Permutation``).
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Resample:
         return self.pool.source()
 
     def observed(self, data: np.ndarray) -> ToySource:
-        """The data against what a toy of their size faces: the pool without as many rows."""
+        """The data against the pool without as many rows, as for a toy of their size."""
         labeller, expected = self.pool.labeller, self.pool.expected
         rng = toy_rng(self.pool.seed, 0)
         n_taken = max(len(data), self.batch_size)

@@ -39,19 +39,19 @@ class Simulator(Scheme):
     """Other anomaly-free data for every toy, against the one reference.
 
     ``source`` is a function ``(rng, n) -> rows`` that draws new rows from the generator it is given
-    and from nothing else; or a pool of anomaly-free rows, none of them in the reference or in the
-    data. Rows of the pool change places with those of the data: a toy's data are n of them all.
+    and from nothing else. Or it is a pool of anomaly-free rows, none of them in the reference or in
+    the data; these change places with the data rows, so a toy's data are n rows of both together.
     """
 
     source: Callable[[np.random.Generator, int], ArrayLike] | ArrayLike
 
     @property
     def features(self) -> frozenset[str]:
-        """That it is one."""
+        """Its own."""
         return frozenset({"simulator"})
 
     def fingerprint(self) -> np.ndarray:
-        """Rows that two sources only share if they are the same."""
+        """Rows by which sources differ: the pool, or some that the function draws."""
         if not callable(self.source):
             return np.asarray(self.source)
         rows = np.asarray(self.source(np.random.default_rng(0), 16), np.float64)
@@ -90,7 +90,7 @@ class Simulator(Scheme):
         return Experiments(ToySource(reference, toys, len(reference)))
 
     def _relabelled(self, source: ArrayLike, observed: Samples, seed: int) -> Experiments:
-        """Rows of the pool and of the data are alike, whatever the reference happens to be."""
+        """Relabel pool and data, which are alike if there is no anomaly, and keep the reference."""
         names = column_names(source)
         check_columns("the simulator's pool", names, "reference", observed.reference.columns)
         expected = observed.expected
@@ -104,7 +104,7 @@ class Simulator(Scheme):
             check_disjoint("the simulator's pool", pool, name, rows)
         rng = toy_rng(seed, 0)
         if expected is not None:
-            # The number of rows that toys draw from must not tell how many data there are.
+            # The number of rows that toys draw from must not depend on the number of data rows.
             if len(pool) < most_rows(len(data), expected):
                 raise ValueError(
                     f"the simulator's pool has {len(pool)} rows, a toy needs up to "
@@ -112,7 +112,7 @@ class Simulator(Scheme):
                 )
             pool = pool[rng.choice(len(pool), len(pool) - len(data), replace=False)]
         n_reference, n_others = len(reference), len(pool) + len(data)
-        order = rng.permutation(n_others)  # rounding must not know who is data
+        order = rng.permutation(n_others)  # rounding must not depend on which are data
         is_data = np.concatenate([np.zeros(n_reference, bool), order >= len(pool)])
         may_be = np.arange(n_reference + n_others) >= n_reference
         labeller = Labeller(

@@ -1,15 +1,15 @@
-"""Reference rows with weights of their own, as rows without any."""
+"""From reference rows with weights to fewer rows without."""
 
 import numpy as np
 
 MIN_KEPT = 0.25, 1.0
-"""Rows that must be left, for each data row: if weights have a bound, and if not."""
+"""Reference rows that must be left for each data row: if the weights have a bound, and if not."""
 
 MIN_SHARED = 5
-"""So many rows of the largest weight, and no larger one is expected among further rows."""
+"""If this many rows share the largest weight, further rows are expected to have no larger one."""
 
 MAX_BEYOND = 0.1
-"""Data rows that may be expected where weights are larger than what is taken for their bound."""
+"""The largest number of data rows that may be expected beyond the bound of the weights."""
 
 
 def keep_by_weight(
@@ -17,22 +17,23 @@ def keep_by_weight(
 ) -> np.ndarray:  # (N,) -> (N,)
     """Keep rows with a probability proportional to their weight: they have the weighted density.
 
-    Weights that only the reference rows have do not say what weight a data row would have had as
-    one of them. So weighted rows cannot change places with data rows, but rows that are left after
-    each had a chance in proportion to its weight can: given how many they are, they are independent
-    rows of the density that the weights describe, whatever the weights depend on.
+    If only reference rows have weights, it is not known what weight a data row would have. So
+    weighted rows cannot change places with data rows. But rows that were kept with a probability
+    proportional to their weight can: given how many they are, they are independent rows of the
+    density that the weights describe, whatever the weights depend on.
 
-    This needs a bound on the weights. Where several rows share the largest one, that is it. Where
-    not, further rows may weigh more; twice the largest weight is taken for the bound, and data rows
-    beyond it have no counterpart in the reference. How many these are is estimated as for weights
-    whose tail is a power; where it matters, the weights are refused.
+    This needs a bound on the weights. Where several rows share the largest weight, that is the
+    bound. Otherwise further rows may weigh more: twice the largest weight is taken as the bound,
+    and data rows beyond it have no counterpart in the reference. Their number is estimated as if
+    the tail of the weights were a power law; if it is too large, the weights are refused.
     """
     largest = weights.max()
     n_largest, n_large = (int(np.sum(weights > part * largest)) for part in (1 - 1e-6, 0.5))
     n_possible = weights.sum() / largest
     is_bounded = n_largest >= MIN_SHARED
-    # A row of the largest weight stands for one in n_possible data rows, and of a power tail with
-    # n_large rows in the last factor of two, 2 / n_large as many data rows are in the next.
+    # A row of the largest weight stands for one in n_possible data rows. If a power-law tail has
+    # n_large rows within the last factor of two, the next factor of two has 2 / n_large as many
+    # data rows.
     n_beyond = 0.0 if is_bounded else n_data / n_possible * 2 / n_large
     bound = largest if is_bounded else 2 * largest
     is_kept = rng.random(len(weights)) * bound < weights

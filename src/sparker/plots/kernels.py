@@ -5,8 +5,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from sparker.engine.batch import Fit
 from sparker.engine.ensemble import Competition, Ensemble, log_ratio, softmax
+from sparker.engine.fit import Fit
 from sparker.findings.result import Result
 from sparker.plots.style import (
     DATA,

@@ -7,6 +7,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from sparker.findings.power import PowerStudy
 from sparker.findings.result import Result
 from sparker.plots.style import (
     DATA,
@@ -19,7 +20,6 @@ from sparker.plots.style import (
     label_widths,
     plain,
 )
-from sparker.power import PowerStudy
 
 
 def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None) -> list[Artist]:
@@ -46,7 +46,7 @@ def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None)
 
 
 def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
-    """The p-value of each reading at each width, and that of all of them together."""
+    """The p-value of each statistic at each width, and that of all of them together."""
     ax = axes_or_new(ax)
     p, best = result.p_by_statistic, result.best
     several = len(result.families) > 1
@@ -54,9 +54,9 @@ def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
         ax.plot(
             result.widths, p[:, i], marker=MARKERS[i % len(MARKERS)], ls="-" if i == 0 else ":",
             color=DATA, alpha=1 if i == 0 else 0.6, lw=1.8 if i == 0 else 1,
-            label=reading if several else "at each width",
+            label=family if several else "at each width",
         )[0]
-        for i, reading in enumerate(result.families)
+        for i, family in enumerate(result.families)
     ]  # fmt: skip
     (clearest,) = ax.plot(
         result.widths[best], p[best, result.best_family], "o", ms=13, mfc="none", color=DATA,

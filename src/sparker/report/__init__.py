@@ -83,7 +83,7 @@ def write(path: str | os.PathLike[str], result: Result, **options: Any) -> None:
 
 def _sizes(result: Result) -> dict[str, str | None]:
     """What the two samples amount to, where that is not their number of rows."""
-    expected, counts = result.settings.get("expected"), result.reference_counts
+    expected, counts = result.expected, result.reference_counts
     effective = None
     if result.reference_weights is not None:
         shown = len(counts) / result.n_reference

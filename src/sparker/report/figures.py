@@ -100,7 +100,7 @@ def across_widths(result: Result) -> dict[str, figure]:
     p.hspan([result.p_value], color=KERNELS[1], line_dash="dashed")
     named: list[dict[str, Any]] = [{}]
     if len(result.families) > 1:
-        named = [{"legend_label": reading} for reading in result.families]
+        named = [{"legend_label": family} for family in result.families]
     for i, label in enumerate(named):
         dash, alpha = ("solid", 1.0) if i == 0 else ("dotted", 0.7)
         each = result.p_by_statistic[:, i]

@@ -1,8 +1,8 @@
 """Passes over rows that are in a scratch file, block by block.
 
-A pass hands every block to a function, together with who is data in each toy of a chunk, and brings
-together what it finds: sums, or the best of what was drawn. Where there are several devices, each
-takes a part of every block.
+A pass gives every block to a function, together with the labels of all toys of a chunk. Then it
+combines what the function returns: it adds up sums, or keeps the best of what was drawn. Where
+there are several devices, each takes a part of every block.
 """
 
 import functools
@@ -68,12 +68,12 @@ class Chunk(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Rows that were drawn, of g groups, the best first."""
+    """Rows that were drawn in each of g groups, the best first."""
 
-    value: Array  # (g, k) by which they are
+    value: Array  # (g, k) what they are sorted by
     row: Array  # (g, k)
     point: Array  # (g, k, d)
-    around: Array  # (g, k) the landmarks around them, where it matters
+    around: Array  # (g, k) how many rows are around them, where it matters
 
 
 class Passes:
@@ -87,7 +87,7 @@ class Passes:
         )  # fmt: skip
         self.mesh = Mesh(np.array(jax.local_devices()), (ROWS,))
         n_rows, n_features = pool.rows.shape
-        # A block keeps one core of a CPU busy, where features are few.
+        # With few features a block keeps only one core of a CPU busy.
         self.lanes = n_cores() if self.mesh.size == 1 and in_lanes(n_features) else 1
         memory = for_blocks(pool.memory) / self.lanes
         size = block_of_rows(n_rows, n_features, chunk, config.n_kernels, memory)
@@ -95,13 +95,13 @@ class Passes:
         self.at_hand: dict[int, tuple[Array, ...]] | None = {} if self.keeps() else None
 
     def keeps(self) -> bool:
-        """Whether all points have room on the device, beside what is done to a block of them."""
+        """Whether all points fit on the device, beside what the work on a block needs."""
         n_rows, n_features = self.pool.rows.shape
         values = n_rows * (n_features + 2)  # and the numbers of the rows, and their weights
         return values * np.dtype(self.dtype).itemsize < for_blocks(self.pool.memory) / 4
 
     def label(self, labels: Labels) -> None:
-        """Turn to the toys of a chunk; those missing from a last one have no weight."""
+        """Set the labels of a chunk of toys; toys that a last chunk lacks get no weight."""
         missing = self.chunk - len(labels.factor)
 
         def longer(array: np.ndarray | None) -> np.ndarray | None:
@@ -111,7 +111,7 @@ class Passes:
         self.of_toys = Chunk(jnp.asarray(np.pad(labels.factor, (0, missing)), self.dtype))
 
     def total(self, function: Callable[..., T], *parameters: Any) -> T:
-        """What a function of a block adds up to over all of them, in double precision."""
+        """The sum over all blocks of what a function finds in each, in double precision."""
 
         def of_block(block: Block) -> Any:
             with jax.enable_x64(True):  # every thread has a switch of its own
@@ -128,7 +128,7 @@ class Passes:
         return so_far  # type: ignore[return-value]
 
     def _side_by_side(self, function: Callable[[Block], T]) -> Iterator[T]:
-        """A function of all blocks in their order; while some are worked on the next is read."""
+        """A function of each block, in order; the next block is read at the same time."""
         waiting: deque[Future[T]] = deque()
         with ThreadPoolExecutor(self.lanes) as cores:
             for block in self:
@@ -139,7 +139,7 @@ class Passes:
                 yield waiting.popleft().result()
 
     def best(self, function: Callable[..., Drawn], n: int, *parameters: Any) -> Drawn:
-        """The n best of what a function of a block draws, of all blocks."""
+        """The n best of what a function draws from each of all blocks."""
         so_far = None
         for block in self:
             new = _drawn(

@@ -1,8 +1,8 @@
-"""Fits whose rows pass by in blocks, for more of them than fit into memory.
+"""Fits whose rows are read in blocks, for more rows than fit into memory.
 
-All that a fit needs of its rows are sums over them, and a few that are drawn. ``Blocks`` sums by
-passes over all blocks, and ``train`` takes its steps one at a time: toys come out as they would in
-memory, up to rounding.
+A fit needs only two things of its rows: sums over them, and a few rows that are drawn. ``Blocks``
+makes each sum by a pass over all blocks, and ``train`` runs one step at a time. Toys come out as
+they would in memory, up to rounding.
 """
 
 import functools
@@ -15,30 +15,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from sparker.engine import scan
-from sparker.engine.batch import Fit, as_fit
+from sparker.engine.candidates import SHARED, inclusion_weights, landmark_count, random_key
 from sparker.engine.compiled import compiled
-from sparker.engine.config import Design, FitConfig, Rates
-from sparker.engine.distances import features_of, power_of_two_near
+from sparker.engine.config import FitConfig, Rates
+from sparker.engine.distances import power_of_two_near
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.memory import for_blocks, scan_block, toys_by_labels
+from sparker.engine.fit import Fit, as_fit
+from sparker.engine.memory import for_blocks, toys_by_labels
 from sparker.engine.sample import AnyArray, TwoSample
-from sparker.engine.scan import SHARED, Seen, random_key
-from sparker.engine.train import (
-    Evaluation,
-    Loops,
-    ReadOffs,
-    State,
-    at_rest,
-    evaluate,
-    gradient_of,
-    placed,
-    step,
-    train,
-)
+from sparker.engine.scan import Seen
+from sparker.engine.step import Evaluation, State, at_rest, placed, step
+from sparker.engine.train import OnPart, ReadOffs, finish, ignore, spans_of, stage, start, steps_of
 from sparker.engine.widths import Schedule
-from sparker.streaming.block_sums import Block, Chunk, Drawn, Passes, first
+from sparker.streaming.block_sums import Passes
 from sparker.streaming.labels import Labels
+from sparker.streaming.passes import (
+    block_evaluate,
+    block_look,
+    block_pull,
+    draw_any,
+    draw_data,
+    draw_isolated,
+)
 from sparker.streaming.spool import StreamedPool
 
 
@@ -77,32 +75,43 @@ class StreamedToys:
         config: FitConfig,
         *,
         chunk: int,
+        on_part: OnPart = ignore,
     ) -> Iterator[tuple[Sequence[int], Fit]]:
         """Fit them, one pass over all rows a step."""
         unit = power_of_two_near(schedule.sigma[0])
         passes = Passes(self.pool, chunk, unit, config, config.design_for(schedule))
         candidates = None
-        for start in range(0, len(numbers), chunk):
-            now = numbers[start : start + chunk]
+        for begin in range(0, len(numbers), chunk):
+            now = numbers[begin : begin + chunk]
             labels = self.label(now)
             with jax.enable_x64(True):
                 passes.label(labels)
                 if candidates is None and len(schedule.explore):
                     candidates = choose(seed, passes, schedule, unit)
-                done = _fit_chunk(seed, now, labels, passes, candidates, schedule, unit, config)
+                done = _fit_chunk(
+                    seed,
+                    now,
+                    labels,
+                    passes,
+                    candidates,
+                    schedule,
+                    unit,
+                    config,
+                    on_part,
+                )
             yield now, as_fit(done, len(now), self.pool.origin, unit, schedule, config)
 
 
 def choose(seed: int, passes: Passes, schedule: Schedule, unit: float) -> Candidates:
-    """Where all toys look, as ``scan.shared_candidates`` has it."""
+    """Where all toys look: the same choice as that of ``candidates.shared_candidates``."""
     n_rows = passes.pool.rows.shape[0]
     key = random_key(seed)
-    landmarks = passes.best(_draw_any, scan.landmark_count(n_rows), key, n_rows)
+    landmarks = passes.best(draw_any, landmark_count(n_rows), key, n_rows)
     sigma = jnp.asarray(schedule.sigma[schedule.explore] / unit, passes.dtype)
     n_candidates = min(SHARED * passes.design.n_candidates, n_rows)
     n = min(n_candidates + 1, n_rows)
-    drawn = passes.best(_draw_isolated, n, key, n_rows, sigma, landmarks.point[0], landmarks.row[0])
-    log_weight = jax.vmap(functools.partial(scan.inclusion_weights, n=n_candidates))(
+    drawn = passes.best(draw_isolated, n, key, n_rows, sigma, landmarks.point[0], landmarks.row[0])
+    log_weight = jax.vmap(functools.partial(inclusion_weights, n=n_candidates))(
         drawn.value, drawn.around
     )
     rows = np.asarray(drawn.row)[:, :n_candidates].astype(np.int64)
@@ -118,42 +127,39 @@ class Stage(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """A ``Trainer`` of a chunk of toys whose rows pass by: every sum is a pass."""
+    """A ``Trainer`` of a chunk of toys whose rows are read in blocks: every sum is a pass."""
 
     passes: Passes
     per_event: Array  # (B,)
     clip: AnyArray
 
-    def place(self, state: State, stage: Stage, sigma: Array) -> tuple[State, Array]:
+    def place(self, state: State, at: Stage, sigma: AnyArray) -> tuple[State, Array]:
         """Look at the candidates of a stage."""
-        seen = self.passes.total(_look, state.mu, state.a, sigma, stage.centres)
-        return _place(state, seen, sigma, *stage, self.clip)
+        seen = self.passes.total(block_look, state.mu, state.a, sigma, at.centres)
+        return _place(state, seen, sigma, *at, self.clip)
 
-    def step(self, state: State, sigma: Array, rates: Rates) -> State:
+    def step(self, state: State, sigma: AnyArray, rates: Rates) -> State:
         """Step along the gradient of all rows."""
-        pull = self.passes.total(_pull, state.mu, state.a, sigma)
+        pull = self.passes.total(block_pull, state.mu, state.a, sigma)
         return _advance(state, pull, sigma, self.per_event, rates)
 
     def evaluate(self, mu: Array, a: Array, sigma: AnyArray) -> Evaluation:
         """Evaluate all models read off."""
-        return self.passes.total(_evaluate, mu, a, sigma)
+        return self.passes.total(block_evaluate, mu, a, sigma)
 
 
-def _each_stage(
-    stage: Callable[[Any, Any], tuple[Any, None]], carry: Any, spans: Any
-) -> tuple[Any, None]:
-    for i in range(len(spans[0])):
-        carry, _ = stage(carry, jax.tree.map(lambda array, i=i: array[i], spans))
-    return carry, None
-
-
-def _each_step(begin: Array, end: Array, step: Callable[[Any, Any], Any], carry: Any) -> Any:
-    for t in range(int(begin), int(end)):
+def one_by_one(
+    begin: int,
+    end: int,
+    step: Callable[[Any, Any], Any],
+    carry: Any,
+    on_step: Callable[[], None],
+) -> Any:
+    """``jax.lax.fori_loop`` in Python, for steps that are passes over a file."""
+    for t in range(begin, end):
         carry = step(t, carry)
+        on_step()
     return carry
-
-
-ONE_BY_ONE = Loops(_each_stage, _each_step)
 
 
 def _fit_chunk(
@@ -165,109 +171,33 @@ def _fit_chunk(
     schedule: Schedule,
     unit: float,
     config: FitConfig,
+    on_part: OnPart,
 ) -> ReadOffs:
-    """``train`` of a chunk of toys, filled up with toys of no weight."""
+    """The training of a chunk of toys, filled up with toys of no weight."""
     missing = passes.chunk - len(numbers)
     toys = jnp.asarray(np.pad(np.asarray(numbers, np.uint32), (0, missing)))
     keys = jax.vmap(functools.partial(jax.random.fold_in, random_key(seed)))(toys)
     n_kernels = config.n_kernels
-    drawn = passes.best(_draw_data, min(n_kernels, passes.pool.rows.shape[0]), keys)
+    drawn = passes.best(draw_data, min(n_kernels, passes.pool.rows.shape[0]), keys)
     n_drawn = np.clip(np.pad(labels.n_data, (0, missing)), 1, drawn.row.shape[1])
     which = jnp.asarray(np.arange(n_kernels) % n_drawn[:, None])
     first = _start(jnp.take_along_axis(drawn.point, which[..., None], 1))
     expected = np.pad(labels.expected, (0, missing))
     per_event = jnp.asarray(1 / np.where(expected > 0, expected, 1), config.dtype)
-    stages = None
-    if candidates is not None:
-        is_there = np.moveaxis(labels.there(candidates.rows), 1, 0)  # (e, B, C)
-        is_one = jnp.asarray(np.pad(is_there, ((0, 0), (0, missing), (0, 0))))
-        stages = Stage(candidates.centres, is_one, candidates.log_weight)
-    return train(
-        Blocks(passes, per_event, config.rates.clip),
-        first,
-        np.asarray(schedule.sigma / unit, config.dtype),
-        schedule.read_off,
-        schedule.explore,
-        stages,
-        config.rates,
-        ONE_BY_ONE,
-    )
-
-
-def _pull(
-    chunk: Chunk, block: Block, design: Design, mu: Array, a: Array, sigma: Array
-) -> tuple[Array, Array]:
-    features = features_of(block.points)
-
-    def one(mu: Array, a: Array, sample: TwoSample) -> tuple[Array, Array]:
-        return gradient_of(sample, features, design)(Ensemble(mu, a, sigma))
-
-    return jax.vmap(one, (0, 0, TwoSample(None, 0, 0)))(mu, a, chunk.samples(block))  # type: ignore[arg-type]
-
-
-def _look(
-    chunk: Chunk, block: Block, design: Design, mu: Array, a: Array, sigma: Array, centres: Array
-) -> Seen:
-    features = features_of(block.points)
-    at_once = scan_block(len(block.points))
-
-    def one(mu: Array, a: Array, sample: TwoSample) -> Seen:
-        return scan.look(Ensemble(mu, a, sigma), centres, sample, features, design, at_once)
-
-    return jax.vmap(one, (0, 0, TwoSample(None, 0, 0)))(mu, a, chunk.samples(block))  # type: ignore[arg-type]
-
-
-def _evaluate(
-    chunk: Chunk, block: Block, design: Design, mu: Array, a: Array, sigma: Array
-) -> Evaluation:
-    def one(mu: Array, a: Array, sample: TwoSample) -> Evaluation:
-        return evaluate(Ensemble(mu, a, sigma), sample, design)
-
-    return jax.vmap(one, (0, 0, TwoSample(None, 0, 0)))(mu, a, chunk.samples(block))  # type: ignore[arg-type]
-
-
-def _draw_data(chunk: Chunk, block: Block, design: Design, n: int, keys: Array) -> Drawn:
-    """The data rows that kernels start from, in each toy."""
-    is_data = jnp.unpackbits(block.is_data, axis=-1).astype(bool)
-    random_priorities = jax.vmap(scan.random_priorities, (0, None, 0))(keys, block.rows, is_data)
-    return first(
-        random_priorities, block, jnp.zeros(random_priorities.shape, block.points.dtype), n
-    )
-
-
-def _draw_any(chunk: Chunk, block: Block, design: Design, n: int, key: Array, n_rows: int) -> Drawn:
-    """Rows that stand for all."""
-    random_priorities = scan.random_priorities(key, block.rows, block.rows < n_rows)[None]
-    return first(
-        random_priorities, block, jnp.zeros(random_priorities.shape, block.points.dtype), n
-    )
-
-
-def _draw_isolated(
-    chunk: Chunk,
-    block: Block,
-    design: Design,
-    n: int,
-    key: Array,
-    n_rows: int,
-    sigma: Array,  # (e,)
-    landmarks: Array,  # (P, d)
-    landmark_rows: Array,  # (P,)
-) -> Drawn:
-    """Rows with few others around, at each width."""
-    near = features_of(landmarks)
-    itself = jnp.isin(block.rows, landmark_rows).astype(block.points.dtype)
-    at_once = max(1, scan_block(len(landmarks)))
-    there = block.rows < n_rows
-
-    def at_width(width: tuple[Array, Array]) -> tuple[Array, Array]:
-        sigma, number = width
-        around = scan.count_around(block.points, near, itself, sigma, n_rows, design, at_once)
-        turn = jax.random.fold_in(key, number)
-        return -scan.race_times(turn, block.rows, there, around), around
-
-    values, around = jax.lax.map(at_width, (sigma, jnp.arange(len(sigma))))
-    return first(values, block, around, n)
+    blocks = Blocks(passes, per_event, config.rates.clip)
+    steps = steps_of(schedule, unit, config.dtype)
+    of_toys = len(numbers) / len(steps.sigma)
+    over_steps = functools.partial(one_by_one, on_step=functools.partial(on_part, of_toys))
+    progress = start(first, len(steps.read_off))
+    for number, (begin, end) in enumerate(spans_of(schedule)):
+        at = None
+        if candidates is not None:
+            is_there = labels.there(candidates.rows[number])  # (B, C)
+            is_one = jnp.asarray(np.pad(is_there, ((0, missing), (0, 0))))
+            at = Stage(candidates.centres[number], is_one, candidates.log_weight[number])
+        span = np.int64(begin), np.int64(end)
+        progress = stage(blocks, progress, steps, span, at, config.rates, over_steps)
+    return finish(blocks, progress, steps, scans=candidates is not None)
 
 
 @compiled
@@ -295,7 +225,11 @@ def _place(
 
 @compiled
 def _advance(
-    state: State, pull: tuple[Array, Array], sigma: Array, per_event: Array, rates: Rates
+    state: State,
+    pull: tuple[Array, Array],
+    sigma: Array,
+    per_event: Array,
+    rates: Rates,
 ) -> State:
     def one(state: State, pull: tuple[Array, Array], per_event: Array) -> State:
         return step(state, sigma, lambda model: pull, per_event, rates)

@@ -1,4 +1,4 @@
-"""Who is data in each toy, as bits, where the rows are in a scratch file."""
+"""Which rows are data in each toy, as bits, where the rows are in a scratch file."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Labels(NamedTuple):
-    """Who is data, and who neither, in each of B toys."""
+    """Which rows are data, and which take no part, in each of B toys."""
 
     is_data: np.ndarray  # (B, N / 8) bits
     is_out: np.ndarray | None  # likewise; None where all rows take part in all toys

@@ -1,9 +1,8 @@
 """The reference as a user brings it: held in memory, or read in blocks.
 
-Both answer the same questions (``Reference``). ``stream`` wraps whatever can be sliced: a
-memory-mapped array, an HDF5 dataset. It is read twice, once to check it and to set some rows aside,
-and once to write all of it as it is fitted into a scratch file, from which every step of every fit
-then reads.
+Both have the same methods (``Reference``). ``stream`` takes whatever can be sliced: a memory-mapped
+array, an HDF5 dataset. It is read twice: once to check it and to set some rows aside, and once to
+write all rows, preprocessed, into a scratch file. Every step of every fit then reads that file.
 """
 
 from collections.abc import Iterator
@@ -21,18 +20,18 @@ from sparker.system.machine import free_memory
 from sparker.system.memmap import copied
 
 BLOCK_BYTES = 2**25
-"""Of the source, read at a time."""
+"""How much of the source is read at a time."""
 
 MAX_SHOWN = 100_000
 MAX_SHOWN_VALUES = 2**23
 """Rows, and values in them, that stand for all in pictures and where settings are chosen."""
 
 MAX_STREAMED = 10**9
-"""Rows that can be relabelled by bits: where NumPy's hypergeometric numbers end."""
+"""Fewer rows than this can be relabelled: the limit of NumPy's hypergeometric numbers."""
 
 
 class Reference(Protocol):
-    """What is asked of a reference, wherever its rows are."""
+    """A reference, wherever its rows are."""
 
     @property
     def streamed(self) -> bool:
@@ -167,7 +166,7 @@ class Streamed:
 
     def beside(self, data: ArrayLike) -> "tuple[Streamed, np.ndarray]":
         """Both samples, checked and in one precision."""
-        # First all that can be known before it is read, which may take a while.
+        # First what can be checked without reading it all, which may take a while.
         nobody = np.zeros((1, self.shape[1]))
         data_points = as_alike("reference", nobody, "data", data)[1]
         check_columns("data", column_names(data), "reference", self.columns)
@@ -231,9 +230,9 @@ def stream(source: Any, *, memory: float | None = None) -> Streamed:
         memory: bytes that training may take; a quarter of what is free, and at most 4 GiB on CPUs,
             if left out.
 
-    Relabelling (``null="permutation"``) and SparKer's own statistic are what streams; the data fit
-    into memory. A scratch file of four bytes a value goes into the folder for temporary files
-    (``TMPDIR``).
+    Only relabelling (``null="permutation"``) and SparKer's own statistic can be used with it, and
+    the data must fit into memory. A scratch file of four bytes a value is written to the folder for
+    temporary files (``TMPDIR``).
 
     >>> import numpy as np
     >>> import sparker

@@ -11,7 +11,7 @@ from sparker.system.memmap import check_disk
 
 
 class Spool:
-    """Rows as they are fitted, in single precision, in a file that nobody else sees."""
+    """Rows as they are fitted, in single precision, in a temporary file without a name."""
 
     def __init__(self, n_rows: int, n_features: int) -> None:
         self.shape = n_rows, n_features
@@ -28,7 +28,7 @@ class Spool:
         self._file.flush()
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Rows, read and not mapped: what is mapped counts as memory in use."""
+        """Rows, read and not mapped: a mapped file counts as memory in use."""
         rows = np.empty((stop - start, self.shape[1]), np.float32)
         with self._reading:
             self._file.seek(start * self._row_bytes)

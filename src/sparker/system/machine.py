@@ -3,7 +3,6 @@
 import os
 from pathlib import Path, PurePosixPath
 
-import jax
 import psutil
 
 
@@ -19,11 +18,18 @@ def n_cores() -> int:
 
 def free_memory(n_chunks: int = 1) -> float:
     """Bytes free for each of so many chunks: what the machine leaves, or less on the device."""
-    free = min(psutil.virtual_memory().available, free_in_container()) / n_chunks
+    import jax  # here, so that who only reads files does not wait for it
+
+    free = free_on_machine() / n_chunks
     stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         free = min(free, stats["bytes_limit"] - stats["bytes_in_use"])
     return free
+
+
+def free_on_machine() -> float:
+    """Bytes that the machine, or the container this runs in, leaves."""
+    return min(psutil.virtual_memory().available, free_in_container())
 
 
 def free_in_container(

@@ -14,12 +14,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-Tell = Callable[[int], None]
+OnProgress = Callable[[float], None]
 
 
 @contextmanager
-def reporter(progress: bool | Callable[[int, int], None] | None, total: int) -> Iterator[Tell]:
-    """Something to tell how many of the toys are done.
+def reporter(
+    progress: bool | Callable[[int, int], None] | None, total: int
+) -> Iterator[OnProgress]:
+    """A function that is told how many of the toys are done, and parts of them.
 
     ``progress`` may be a function of (done, total), or whether to draw a bar; left out, a bar is
     drawn where stderr is a terminal.
@@ -29,8 +31,7 @@ def reporter(progress: bool | Callable[[int, int], None] | None, total: int) -> 
     if progress is False:
         yield lambda done: None
     elif callable(progress):
-        tell = progress
-        yield lambda done: tell(done, total)
+        yield _in_whole_toys(progress, total)
     else:
         columns = (
             TextColumn("toys"),
@@ -43,3 +44,16 @@ def reporter(progress: bool | Callable[[int, int], None] | None, total: int) -> 
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("toys", total=total)
             yield lambda done: bar.update(task, completed=done)
+
+
+def _in_whole_toys(progress: Callable[[int, int], None], total: int) -> OnProgress:
+    """Call a function of (done, total) when another toy is done, and at the beginning."""
+    last = -1
+
+    def on_progress(done: float) -> None:
+        nonlocal last
+        if int(done) > last:
+            last = int(done)
+            progress(last, total)
+
+    return on_progress

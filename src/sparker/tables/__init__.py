@@ -1,12 +1,14 @@
-"""Tables from files: one row an event, one column a feature; the suffix tells the format.
+"""What the user brings: tables from files, one row an event, one column a feature.
 
-Every format is opened as a ``Source``, which knows its columns and hands out pieces of them. So
-what is asked of a table (which columns, are they numbers, is a value missing) is asked once, for
-all formats alike. Nothing is ever unpickled.
+May import: system. A module for each format declares its ``FORMATS``, by suffix. Every format is
+opened as a ``Source``, which knows its columns and hands out pieces of them. So what is asked of a
+table (which columns, are they numbers, is a value missing) is asked once, for all formats alike.
+Nothing is ever unpickled.
 
-    errors, cells -> source -> text -> delimited, json_lines
-                            -> stored -> numpy_files, hdf5    -> files, columns -> table, info
-                            -> parquet, root
+    errors, cells -> source, format -> text -> delimited, json_lines
+                                    -> stored -> numpy_files, hdf5
+                                    -> parquet, root
+                  -> files, which finds them, and columns -> table, info
 """
 
 from sparker.tables.errors import FileError

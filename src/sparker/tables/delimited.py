@@ -5,12 +5,14 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from sparker.tables.cells import is_missing, is_number, numbers_from_text, typed_from_text
 from sparker.tables.errors import FileError
+from sparker.tables.format import Format
 from sparker.tables.source import Source, block_rows
 from sparker.tables.text import Block, open_lines, text_source
 
@@ -120,3 +122,9 @@ def _rows(
             "quotes"
         ) from error
     return numbers, rows, n_before + reader.line_num
+
+
+FORMATS = {
+    ".csv": Format("CSV", open_delimited, is_text=True),
+    ".tsv": Format("TSV", partial(open_delimited, delimiter="\t"), is_text=True),
+}

@@ -4,9 +4,7 @@ import importlib
 from collections.abc import Iterable
 from typing import Any
 
-import psutil
-
-from sparker.system.machine import free_in_container
+from sparker.system.machine import free_on_machine
 
 
 class FileError(ValueError):
@@ -28,7 +26,7 @@ def short(text: str, most: int = 40) -> str:
 
 def check_memory(n_bytes: int, what: str) -> None:
     """Refuse what cannot fit, before the machine starts to swap; a small file may claim it."""
-    free = min(psutil.virtual_memory().available, free_in_container())
+    free = free_on_machine()
     if n_bytes > free:
         raise FileError(
             f"needs {n_bytes / 2**30:.3g} GiB for {what}, while {free / 2**30:.3g} GiB are free; "

@@ -1,54 +1,41 @@
 """Opening a file by its suffix, and saying why it cannot be read."""
 
 import errno
+import importlib
 import os
+import pkgutil
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
-from sparker.tables.delimited import open_delimited
 from sparker.tables.errors import FileError, short, some
-from sparker.tables.hdf5 import open_hdf5
-from sparker.tables.json_lines import open_json_lines
-from sparker.tables.numpy_files import open_npy, open_npz
-from sparker.tables.parquet import open_parquet
-from sparker.tables.root import open_root
+from sparker.tables.format import Format
 from sparker.tables.source import Source
 
 
-class Format(NamedTuple):
-    """A kind of file, and how its table is opened."""
+def _formats() -> dict[str, Format]:
+    found: dict[str, Format] = {}
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if module.name not in ("files", "table", "info"):  # which stand on this module
+            there = importlib.import_module(f"sparker.tables.{module.name}")
+            found |= getattr(there, "FORMATS", {})
+    return found
 
-    name: str
-    opener: Callable[[Path, str | None], AbstractContextManager[Source]]
-    has_keys: bool = False  # may hold several tables
-    is_text: bool = False  # may be compressed, with .gz behind the suffix
 
-
-FORMATS = {
-    ".npy": Format("NumPy", open_npy),
-    ".npz": Format("NumPy archive", open_npz, has_keys=True),
-    ".csv": Format("CSV", open_delimited, is_text=True),
-    ".tsv": Format("TSV", partial(open_delimited, delimiter="\t"), is_text=True),
-    ".jsonl": Format("JSON lines", open_json_lines, is_text=True),
-    ".ndjson": Format("JSON lines", open_json_lines, is_text=True),
-    ".parquet": Format("Parquet", open_parquet),
-    ".h5": Format("HDF5", open_hdf5, has_keys=True),
-    ".hdf5": Format("HDF5", open_hdf5, has_keys=True),
-    ".root": Format("ROOT", open_root, has_keys=True),
-}
-"""By suffix."""
+FORMATS = _formats()
+"""By suffix: those of all modules of this room."""
 
 STARTS = {
-    b"\x93NUMPY": ("a NumPy array", (".npy",)),
-    b"PK\x03\x04": ("a zip archive", (".npz",)),
-    b"PAR1\x15": ("Parquet", (".parquet",)),
-    b"\x89HDF": ("HDF5", (".h5", ".hdf5")),
-    b"root\x00": ("ROOT", (".root",)),
+    **{
+        kind.start: (
+            kind.looks_like,
+            tuple(suffix for suffix, other in FORMATS.items() if other.start == kind.start),
+        )
+        for kind in FORMATS.values()
+        if kind.start is not None
+    },
     b"\x1f\x8b": ("something compressed with gzip", (".gz",)),
     b"\x89PNG": ("a picture", ()),
     b"\xff\xd8\xff": ("a picture", ()),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sparker.tables.errors import FileError, need
+from sparker.tables.format import Format
 from sparker.tables.source import Source
 from sparker.tables.stored import Stored, pick, stored_source
 
@@ -43,3 +44,9 @@ def _stored(h5py: Any, dataset: Any) -> Stored:
         step=dataset.chunks[0] if dataset.chunks else 1,  # half a chunk costs as much as all of it
         is_text=is_text,
     )
+
+
+FORMATS = {
+    suffix: Format("HDF5", open_hdf5, has_keys=True, start=b"\x89HDF", looks_like="HDF5")
+    for suffix in (".h5", ".hdf5")
+}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sparker.tables.errors import FileError
+from sparker.tables.format import Format
 from sparker.tables.source import Source, block_rows
 from sparker.tables.text import Block, open_lines, text_source
 
@@ -76,3 +77,8 @@ def _row(number: int, record: Any, names: list[str], named: bool) -> Sequence[An
             f"has {new!r} in line {number}, but not in the first; give every line the same names"
         )
     return [record.get(name) for name in names]
+
+
+FORMATS = {
+    suffix: Format("JSON lines", open_json_lines, is_text=True) for suffix in (".jsonl", ".ndjson")
+}

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparker.system.memmap import copied
 from sparker.tables.errors import FileError, check_memory
+from sparker.tables.format import Format
 from sparker.tables.source import Source
 from sparker.tables.stored import Stored, pick, stored_source
 
@@ -73,3 +74,11 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Stored:
             )
 
     return Stored(shape, dtype, lambda lo, hi: load()[lo:hi])
+
+
+FORMATS = {
+    ".npy": Format("NumPy", open_npy, start=b"\x93NUMPY", looks_like="a NumPy array"),
+    ".npz": Format(
+        "NumPy archive", open_npz, has_keys=True, start=b"PK\x03\x04", looks_like="a zip archive"
+    ),
+}

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sparker.tables.errors import need
+from sparker.tables.format import Format
 from sparker.tables.source import Piece, Source, block_rows
 
 
@@ -39,3 +40,6 @@ def open_parquet(path: Path, key: str | None) -> Iterator[Source]:
                 if types.is_float32(field.type) or types.is_float16(field.type)
             },
         )
+
+
+FORMATS = {".parquet": Format("Parquet", open_parquet, start=b"PAR1\x15", looks_like="Parquet")}

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sparker.tables.errors import FileError, need, some
+from sparker.tables.format import Format
 from sparker.tables.source import Piece, Source, block_rows
 
 ONE_VALUE = r"u?int\d+_t|float|double|bool|char|Float16_t|Double32_t|string|char\*|TString"
@@ -53,3 +54,6 @@ def _tree(classes: Mapping[str, str], key: str | None) -> str:
     if len(trees) > 1:
         raise FileError(f"holds several trees; name one of them as the key: {some(trees)}")
     return trees[0]
+
+
+FORMATS = {".root": Format("ROOT", open_root, has_keys=True, start=b"root\x00", looks_like="ROOT")}

@@ -7,11 +7,11 @@ import pytest
 
 import sparker
 from sparker.detect import prepare
-from sparker.engine import scan
+from sparker.engine import candidates, scan
+from sparker.engine.candidates import SHARED
 from sparker.engine.distances import features_of
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.sample import pad, pool, stack, two_sample
-from sparker.engine.scan import SHARED
 
 DESIGN = sparker.FitConfig(n_kernels=3, n_candidates=40).design
 
@@ -76,11 +76,11 @@ def test_a_scan_is_what_slow_sums_give(d, sigma, block):
     with jax.enable_x64(True):
         looked = look(model, centres, sample, block)
         found = scan.scan(looked, jnp.log(jnp.asarray(weights)))
-    seen, tilted, chance, evidence = slow_scan(centres, weights, sample, sigma, f)
+    seen, tilted, chance, statistics = slow_scan(centres, weights, sample, sigma, f)
     np.testing.assert_allclose(found.data, seen, rtol=1e-10)
     np.testing.assert_allclose(found.tilted, tilted, rtol=1e-10)
     np.testing.assert_allclose(found.chance, max(chance, 0), rtol=1e-8)
-    np.testing.assert_allclose(found.evidence, evidence, rtol=1e-8)
+    np.testing.assert_allclose(found.statistics, statistics, rtol=1e-8)
     t = [2 * (sample.data_weight @ f - sample.reference_weight @ np.expm1(f)) for f in (
         sparker.engine.log_ratio(Ensemble(np.delete(model.mu, i, 0), np.delete(model.a, i), sigma),
                           sample.points)
@@ -109,16 +109,16 @@ def test_what_is_no_candidate_is_no_evidence():
     centres = jnp.asarray(sample.points[np.flatnonzero(sample.data_weight)[:50]], jnp.float32)
     centres = centres.at[30:40].set(1e3)  # far from every point: a row that this toy does not have
 
-    def evidence(centres, is_one):
+    def statistics_of(centres, is_one):
         weight = jnp.log(jnp.asarray(is_one, jnp.float32))
-        return scan.scan(look(idle(0.5), centres, single(sample), 16), weight).evidence
+        return scan.scan(look(idle(0.5), centres, single(sample), 16), weight).statistics
 
-    alone = evidence(centres[:20], np.ones(20, bool))
-    np.testing.assert_allclose(evidence(centres, np.arange(50) < 20), alone, rtol=1e-5)
-    assert np.all(evidence(centres, np.zeros(50, bool)) == 0)
+    alone = statistics_of(centres[:20], np.ones(20, bool))
+    np.testing.assert_allclose(statistics_of(centres, np.arange(50) < 20), alone, rtol=1e-5)
+    assert np.all(statistics_of(centres, np.zeros(50, bool)) == 0)
 
 
-own_candidates = jax.jit(scan.own_candidates, static_argnames=("design", "block"))
+own_candidates = jax.jit(candidates.own_candidates, static_argnames=("design", "block"))
 
 
 def chosen(sample, sigma, n_candidates, key=0):
@@ -135,9 +135,9 @@ def test_the_bits_of_some_rows_are_those_of_all():
     key = jax.random.fold_in(jax.random.key(3), 7)
     every = jax.random.bits(key, (1001,), jnp.uint32)
     rows = jnp.array([1000, 0, 17])
-    np.testing.assert_array_equal(scan.bits(key, rows), every[rows])
+    np.testing.assert_array_equal(candidates.bits(key, rows), every[rows])
     with jax.default_prng_impl("rbg"):  # whatever JAX was told to prefer
-        assert scan.bits(scan.random_key(3), rows).shape == (3,)
+        assert candidates.bits(candidates.random_key(3), rows).shape == (3,)
 
 
 def test_candidates_are_distinct_data_points():
@@ -153,14 +153,14 @@ def test_all_data_points_are_candidates_where_there_is_room():
     rows, weights = chosen(sample, 0.5, 40)
     assert np.all(weights == 1)
     data = np.flatnonzero(sample.data_weight)
-    assert np.sum(rows == scan.NONE) == 10
-    assert set(rows[rows != scan.NONE].tolist()) == set(data.tolist())
+    assert np.sum(rows == candidates.NONE) == 10
+    assert set(rows[rows != candidates.NONE].tolist()) == set(data.tolist())
 
 
 CORNERS = np.array([[9.0, 9.0], [-9.0, 9.0], [9.0, -9.0]])
 
 
-def test_lonely_points_are_candidates_rather_than_crowded_ones():
+def test_isolated_points_are_candidates_rather_than_crowded_ones():
     rng = np.random.default_rng(0)
     reference = rng.normal(size=(3000, 2))
     sample = two_sample(reference, np.concatenate([rng.normal(size=(600, 2)), CORNERS]))
@@ -195,19 +195,20 @@ def test_candidates_of_a_pool_do_not_depend_on_the_labels():
     points = np.concatenate([rng.normal(size=(3000, 2)), CORNERS]).astype(np.float32)
     design = DESIGN._replace(n_candidates=10)
     widths = jnp.float32([0.5, 1e3])
-    rows = np.asarray(scan.shared_candidates(jax.random.key(0), points, widths, design, 100)[0])
-    assert rows.shape == (2, 10 * scan.SHARED)
+    key = jax.random.key(0)
+    rows = np.asarray(candidates.shared_candidates(key, points, widths, design, 100)[0])
+    assert rows.shape == (2, 10 * candidates.SHARED)
     assert all(len(set(of_width.tolist())) == rows.shape[1] for of_width in rows)
     assert np.sum(rows[0] >= 3000) == 3
     # Points are all it is given: any labelling of them is looked at in the same places.
-    few, _ = scan.shared_candidates(jax.random.key(0), points[:30], widths, design, 100)
+    few, _ = candidates.shared_candidates(jax.random.key(0), points[:30], widths, design, 100)
     assert all(set(of_width) == set(range(30)) for of_width in np.asarray(few).tolist())
 
 
 def placed(mu, a, sigma, sample, chance=None):
     model = Ensemble(jnp.float32(mu), jnp.float32(a), jnp.float32(sigma))
     rows, weights = chosen(sample, sigma, 200)
-    centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != scan.NONE)
+    centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != candidates.NONE)
     weight = jnp.where(is_one, jnp.log(weights), -jnp.inf)
     looked = look(model, centres, single(sample), 64)
     seen = scan.scan(looked, weight)
@@ -284,16 +285,18 @@ def test_a_fit_finds_events_that_no_kernel_starts_near():
         np.testing.assert_allclose(at_width_one.mu[strongest], [8.0, 0.0], atol=0.3)
 
 
-def test_readings_hold_t_and_the_scan():
+def test_statistics_hold_t_and_the_scan():
     result = sparker.engine.fit(0, isolated(), STAIRS)
-    assert result.evidence.shape == (5, len(sparker.engine.READINGS))
-    np.testing.assert_array_equal(result.t, result.evidence[:, 0])
+    assert result.measured.statistics.shape == (5, len(sparker.engine.FAMILIES))
+    np.testing.assert_array_equal(result.t, result.measured.statistics[:, 0])
     # Six events alone, each worth up to twice the largest amplitude of 20, found by six of some
     # two thousand candidates: the average costs at most the log of these.
     least = 6 * 2 * 20 - 2 * np.log(SHARED * 512)
-    assert 0.8 * least < result.evidence[3, 1] <= 6 * 2 * 20
-    plain = sparker.engine.fit(0, isolated(), sparker.engine.schedule(8.0, 0.2, steps=50, n_widths=5))
-    assert plain.evidence.shape == (5, 1)
+    assert 0.8 * least < result.measured.statistics[3, 1] <= 6 * 2 * 20
+    plain = sparker.engine.fit(
+        0, isolated(), sparker.engine.schedule(8.0, 0.2, steps=50, n_widths=5)
+    )
+    assert plain.measured.statistics.shape == (5, 1)
 
 
 def test_padding_is_never_seen():
@@ -301,7 +304,9 @@ def test_padding_is_never_seen():
     longer = pad(sample, len(sample.points) + 500)
     config = sparker.FitConfig(n_candidates=400)  # all data points: nothing is left to chance
     one, other = (sparker.engine.fit_many(0, stack([s]), STAIRS, config) for s in (sample, longer))
-    np.testing.assert_allclose(one.evidence[..., 1:], other.evidence[..., 1:], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        one.measured.statistics[..., 1:], other.measured.statistics[..., 1:], rtol=1e-3, atol=1e-3
+    )
 
 
 def test_a_toy_explores_alike_in_any_company():
@@ -309,9 +314,11 @@ def test_a_toy_explores_alike_in_any_company():
     together = sparker.engine.fit_many(0, samples, STAIRS, chunk=4)
     for order in ([3, 1, 4, 0, 2], [4, 3, 2, 1, 0]):
         again = sparker.engine.fit_many(0, samples.toys(order), STAIRS, toys=order, chunk=4)
-        np.testing.assert_array_equal(again.evidence, together.evidence[order])
+        np.testing.assert_array_equal(
+            again.measured.statistics, together.measured.statistics[order]
+        )
     alone = sparker.engine.fit_many(0, samples.toys([2]), STAIRS, toys=[2], chunk=4)
-    np.testing.assert_array_equal(alone.evidence[0], together.evidence[2])
+    np.testing.assert_array_equal(alone.measured.statistics[0], together.measured.statistics[2])
 
 
 def test_a_pool_is_scanned_as_if_each_toy_were_alone():
@@ -321,14 +328,16 @@ def test_a_pool_is_scanned_as_if_each_toy_were_alone():
     toys = jax.tree.map(jnp.float32, pool(points, labels))
     amplitudes = jnp.float32(rng.uniform(-1, 1, (3, 5)))
 
-    def scan(sample, a):
+    def scanned(sample, a):
         some = jnp.where(jnp.arange(60) < 50, 0.0, -jnp.inf)
         model = Ensemble(jnp.asarray(centres[:5]), a, jnp.float32(0.4))
         return scan.scan(look(model, centres, sample, 16), some)
 
-    together = jax.vmap(scan, (sparker.engine.TwoSample(None, 0, 0), 0))(toys, amplitudes)
+    together = jax.vmap(scanned, (sparker.engine.TwoSample(None, 0, 0), 0))(toys, amplitudes)
     for i in range(3):
-        alone = scan(sparker.engine.TwoSample(toys.points, toys[1][i], toys[2][i]), amplitudes[i])
+        alone = scanned(
+            sparker.engine.TwoSample(toys.points, toys[1][i], toys[2][i]), amplitudes[i]
+        )
         for both, one in zip(together, alone, strict=True):
             np.testing.assert_allclose(both[i], one, rtol=1e-4)
 
@@ -355,9 +364,9 @@ def test_toys_of_every_exact_scheme_explore(settings):
     rng = np.random.default_rng(0)
     reference, data = rng.normal(size=(200, 2)), rng.normal(size=(40, 2))
     for widths in (None, sparker.WidthConfig(steps=20, n_widths=2)):
-        experiment = prepare(reference, data, n_toys=2, widths=widths, **settings)
-        for arm in (experiment.plan.observed, experiment.plan.toys):
-            assert arm.statistic.readings == sparker.engine.READINGS
+        config = sparker.TestConfig(n_toys=2, widths=widths, **settings)
+        prepared = prepare(reference, data, config).plan.prepared
+        assert prepared.statistic.families == sparker.engine.FAMILIES
 
 
 def test_explorations_must_be_steps_of_the_schedule():

@@ -13,6 +13,8 @@ import numpy as np
 
 import sparker
 
+os.environ["SPARKER_CACHE"] = "off"  # a first call is timed with its compilation
+
 
 def random_pool(rng: np.random.Generator, n_rows: int, n_data: int, d: int, n_toys: int):
     """A pool of normal points with ``n_toys`` random labellings, in single precision."""

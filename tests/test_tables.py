@@ -22,6 +22,8 @@ import uproot
 import sparker
 from sparker.tables import FileError, describe, read, source
 
+pytestmark = pytest.mark.unit
+
 RNG = np.random.default_rng(0)
 N = 20
 PT, ETA = RNG.exponential(size=N), RNG.normal(size=N)
@@ -662,7 +664,7 @@ def test_no_file_no_format_no_permission(make, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.h5; check"):
         read(tmp_path / "none.h5:group")
     refuse(tmp_path, "is a folder; name a file in it")
-    refuse(make("x.txt", "1,2\n"), r"suffixes that can be read: \.npy, \.npz, \.csv, .*\.root$")
+    refuse(make("x.txt", "1,2\n"), r"suffixes that can be read: \.csv, \.tsv, \.h5, .*\.root$")
     refuse(make("x", "1,2\n"), "none of the suffixes")
     refuse(make("x.npy.gz", "1,2\n"), "none of the suffixes")
     path = make("x.csv", "a\n1\n")

@@ -1,0 +1,55 @@
+"""What a fit leaves behind."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from sparker.engine.config import FitConfig
+from sparker.engine.ensemble import Ensemble
+from sparker.engine.measured import Measured
+from sparker.engine.train import (
+    ReadOffs,
+)
+from sparker.engine.widths import Schedule
+
+
+class Fit(NamedTuple):
+    """What a fit leaves behind; a batch of fits has one more axis in front."""
+
+    models: Ensemble  # mu (m, M, d), a (m, M), sigma (m,): the ensemble at each width read off
+    measured: Measured  # of (m, ...), the families of train.FAMILIES
+    finite: np.ndarray  # () whether all of it is
+
+    @property
+    def t(self) -> np.ndarray:  # (m,)
+        """The test statistic of the whole model, in double precision."""
+        return np.asarray(self.measured.t)
+
+    def at(self, width: int) -> Ensemble:
+        """The ensemble of a single fit at one of its widths, counted from the widest."""
+        if self.t.ndim != 1:
+            raise ValueError(f"this holds {len(self.t)} fits; choose one first, with .toy(i)")
+        return Ensemble(*(array[width] for array in self.models))
+
+    def toy(self, position: int) -> "Fit":
+        """One fit of a batch."""
+        if self.t.ndim != 2:
+            raise ValueError("this is a single fit already")
+        return jax.tree.map(lambda array: array[position], self)
+
+
+def as_fit(
+    done: ReadOffs,
+    n_toys: int,
+    origin: np.ndarray,
+    unit: float,
+    schedule: Schedule,
+    config: FitConfig,
+) -> Fit:
+    """The first toys of a chunk, in the coordinates that their points came in."""
+    mu, a, measured, finite = jax.tree.map(lambda array: np.asarray(array)[:n_toys], done)
+    origin = np.expand_dims(origin, -3)
+    dtype = np.result_type(origin, config.dtype)
+    sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
+    return Fit(Ensemble(mu * dtype.type(unit) + origin, a, sigma), measured, finite)

@@ -1,0 +1,117 @@
+"""What training does to one model on one sample: start, step, move idle kernels, evaluate."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from sparker.engine import gradient_gpu, scan
+from sparker.engine.candidates import draw
+from sparker.engine.config import Design, Rates
+from sparker.engine.distances import Features, features_of, sum_of
+from sparker.engine.ensemble import Ensemble, kernel_values, parts
+from sparker.engine.gradient import ROWS_AT_ONCE, Gradient, gradient, in_blocks
+from sparker.engine.losses import deficit, excess, score_counts, statistic
+from sparker.engine.memory import in_lanes
+from sparker.engine.sample import AnyArray, TwoSample
+
+ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-12)
+"""Its gradients are per event and per width, so they are of order one; hence the small eps."""
+
+
+class State(NamedTuple):
+    """What one step carries to the next."""
+
+    mu: Array  # (M, d)
+    a: Array  # (M,)
+    optimizer: Any
+
+
+class Evaluation(NamedTuple):
+    """What a model says of the sample it was fitted to, in double precision: sums over rows."""
+
+    t: Array  # () the test statistic
+    excess: Array  # () data events too many
+    deficit: Array  # () data events missing
+    score_counts: Array  # (SCORE_BINS,) data events by their anomaly score
+
+
+def at_rest(mu: Array, a: Array) -> State:
+    """Kernels without momentum."""
+    return State(mu, a, ADAM.init((mu, a)))
+
+
+def slowed(rates: Rates, left: AnyArray) -> Rates:
+    """Smaller steps towards the end of a width, so that the kernels settle before the read-off."""
+    return rates._replace(location=rates.location * left, amplitude=rates.amplitude * left)
+
+
+def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
+    """Zero amplitudes, and locations on distinct random data points.
+
+    With fewer data points than kernels, some start from the same one and stay together.
+    """
+    is_data = jnp.asarray(sample.data_weight > 0)
+    drawn = draw(key, is_data, min(n_kernels, len(is_data)))
+    n_drawn = jnp.clip(jnp.sum(is_data), 1, len(drawn))
+    mu = sample.points[drawn[jnp.arange(n_kernels) % n_drawn]]
+    return at_rest(mu, jnp.zeros(n_kernels, mu.dtype))
+
+
+def gradient_of(sample: TwoSample, features: Features, design: Design) -> Gradient:
+    """The gradient on this sample, computed in the way that is fastest on this device."""
+    if gradient_gpu.pays(design.n_kernels, len(features.x), features.x.dtype):
+        return gradient_gpu.gradient_of(sample, features, design)
+    n_features, n_rows = features.x.shape
+    if in_lanes(n_features) and n_rows > ROWS_AT_ONCE:
+        return in_blocks(sample, features, design)
+    return functools.partial(gradient, sample=sample, features=features, design=design)
+
+
+def step(
+    state: State, sigma: AnyArray, gradient: Gradient, per_event: Array, rates: Rates
+) -> State:
+    """One step of Adam at width sigma, on gradients per expected event."""
+    d_mu, d_a = gradient(Ensemble(state.mu, state.a, sigma))
+    # Per expected event, and the locations in units of the width: nothing then depends on the
+    # size of the sample or on a common scale of the features.
+    scaled = (d_mu * (sigma * per_event), (d_a + 2 * rates.l2 * state.a) * per_event)
+    (move_mu, move_a), optimizer = ADAM.update(scaled, state.optimizer)
+    mu = state.mu - rates.location * sigma * move_mu
+    a = jnp.clip(state.a - rates.amplitude * move_a, -rates.clip, rates.clip)
+    return State(mu, a, optimizer)
+
+
+def placed(
+    model: Ensemble,
+    seen: scan.Seen,
+    centres: Array,  # (C, d)
+    is_one: Array,  # (C,)
+    log_weight: AnyArray,  # (C,)
+    clip: AnyArray,
+) -> tuple[State, Array]:
+    """The state after a look, with idle kernels placed anew, and the look's statistics."""
+    found = scan.scan(seen, jnp.where(is_one, log_weight, -jnp.inf))
+    mu, a = scan.place(model, found, seen.t, centres, is_one, clip)
+    # The old momentum means nothing to kernels that moved; the others are treated alike.
+    return at_rest(mu, a), found.statistics
+
+
+def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:  # of (m,)
+    """The statistic and the effect sizes of several models, in double precision.
+
+    In single precision the product form would lose the short distances around a kernel far out in
+    the tails to rounding.
+    """
+    models, sample = jax.tree.map(lambda array: array.astype(jnp.float64), (models, sample))
+    features = features_of(sample.points)
+
+    def one(model: Ensemble) -> Evaluation:
+        k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
+        f = sum_of(parts(model.a, k, design.competition.activation(k)))
+        return Evaluation(*(of(f, sample) for of in (statistic, excess, deficit, score_counts)))
+
+    return jax.lax.map(one, models)
