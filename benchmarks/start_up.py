@@ -1,10 +1,8 @@
 """What it costs to start: importing, asking for help, and compiling, the first time and again.
 
-    python benchmarks/start_up.py [--source PATH]
-
-Every number is that of a process of its own, and the smallest of a few. ``--source`` measures
-another copy of the package, of an earlier commit for instance, whose option for toys may have
-another name (``--toys-option``).
+Every number is that of a process of its own; of starts it is the smallest of a few, of tests all
+are given, one after the other: the first one compiles. ``--before`` measures an earlier package in
+the same run, which may have another name for the option ``--toys``.
 """
 
 import argparse
@@ -54,37 +52,29 @@ def smallest(command, environment):
     return round(min(found), 3)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--source", type=Path, help="folder that holds the package to measure")
-    parser.add_argument("--toys-option", default="--toys")
-    parser.add_argument("--name", default="start_up", help="of the result")
-    options = parser.parse_args()
+def measured(source, toys_option):
+    """Seconds of starting, and of tests in processes that follow each other."""
     environment = {**os.environ, "SPARKER_CACHE": tempfile.mkdtemp()}
-    if options.source:
-        environment["PYTHONPATH"] = str(options.source)
+    if source:
+        environment["PYTHONPATH"] = str(source)
     python = [sys.executable, "-c"]
-    found = {
-        "python": smallest([*python, "pass"], environment),
-        "import sparker": smallest([*python, "import sparker"], environment),
-        "import sparker; sparker.test": smallest(
-            [*python, "import sparker; sparker.test"], environment
-        ),
-        "sparker --help": smallest([sys.executable, "-m", "sparker", "--help"], environment),
-        "sparker test --help": smallest(
-            [sys.executable, "-m", "sparker", "test", "--help"], environment
-        ),
+    sparker = [sys.executable, "-m", "sparker"]
+    starts = {
+        "python": [*python, "pass"],
+        "import sparker": [*python, "import sparker"],
+        "sparker --help": [*sparker, "--help"],
+        "sparker test --help": [*sparker, "test", "--help"],
     }
+    found = {"start": {name: smallest(line, environment) for name, line in starts.items()}}
     print(found, flush=True)
     folder = Path(tempfile.mkdtemp())
     rng = np.random.default_rng(0)
-    tests = {}
     for shape, (n_reference, n_data, d) in SHAPES.items():
         np.save(folder / "reference.npy", rng.normal(size=(n_reference, d)))
         np.save(folder / "data.npy", rng.normal(size=(n_data, d)))
         line = ["sparker", "test", str(folder / "reference.npy"), str(folder / "data.npy")]
-        line += [options.toys_option, "20"]
-        tests[shape] = []
+        line += [toys_option, "20"]
+        found[shape] = []
         for _ in range(REPEATS):
             done = subprocess.run(
                 [*python, MEASURED, json.dumps(line)],
@@ -94,9 +84,24 @@ def main():
                 text=True,
             )
             seconds = json.loads(done.stderr.strip().splitlines()[-1])
-            tests[shape].append({name: round(value, 2) for name, value in seconds.items()})
-        print(shape, tests[shape], flush=True)
-    save(options.name, seconds=found, tests=tests)
+            found[shape].append({name: round(value, 2) for name, value in seconds.items()})
+        print(shape, found[shape], flush=True)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", help="where the result goes; results/ if not given")
+    parser.add_argument("--before", type=Path, help="folder of an earlier sparker package")
+    parser.add_argument(
+        "--before-toys", default="--toys", help="what its option for toys is called"
+    )
+    options = parser.parse_args()
+    found = {"now": measured(None, "--toys")}
+    if options.before:
+        found["before"] = measured(options.before, options.before_toys)
+    sys.argv[1:] = [options.folder] if options.folder else []
+    save("start_up", **found)
 
 
 if __name__ == "__main__":

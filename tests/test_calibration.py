@@ -42,6 +42,9 @@ def prepared(drawn):
             drawn.append(list(numbers))
             return ready.toys.draw(numbers)
 
+        def watched(self, on_part):
+            return self
+
     return ready._replace(toys=Counted())
 
 

@@ -992,7 +992,7 @@ NOT_IN_A_SIMULATOR = (
         ),
         (
             {"strata": STRATA, "expected": 10.0},
-            "strata does not go with expected, since within strata the numbers .*; leave one out",
+            "strata does not go with expected, since within strata .*; leave one of them out",
         ),
         (
             {"strata": IN_TWO, "groups": PLAIN},

@@ -12,7 +12,7 @@ from sparker import together
 from sparker.cli.main import main
 from sparker.engine import batch
 from sparker.streaming import fits
-from sparker.together import CONFLICTS, FEATURES, NEEDS, problems
+from sparker.together import CONFLICTS, FEATURES, FRAMES, NEEDS, problems
 
 pytestmark = pytest.mark.unit
 
@@ -38,7 +38,11 @@ def test_a_conflict_is_said_in_both_spellings(both, as_options):
     names = [FEATURES[name].option if as_options else FEATURES[name].argument for name in both]
     (said,) = [text for text in problems(both, as_options=as_options) if "does not go with" in text]
     assert all(name in said for name in names)
-    assert said.endswith(f", since {CONFLICTS[both]}; leave one out")
+    called = both & set(FRAMES)  # then the other one has to go
+    (other,) = (both - called) if called else ("",)
+    spelt = FEATURES[other][as_options] if called else ""
+    remedy = f"leave {spelt} out" if called else "leave one of them out"
+    assert said.endswith(f", since {CONFLICTS[both]}; {remedy}")
     with pytest.raises(ValueError, match=re.escape(said)):
         together.check(both, as_options=as_options)
     if len(both) > 2:  # only all of them are too many
@@ -94,7 +98,9 @@ ARGUMENTS = {
     "expected": {"expected": 10.0},
     "null": {"null": sparker.Permutation()},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
+    "scheme in memory": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
     "statistic": {"statistic": sparker.statistics.Frechet()},
+    "statistic in memory": {"statistic": sparker.statistics.Frechet()},
     "config": {"config": sparker.FitConfig()},
     "widths": {"widths": sparker.WidthConfig()},
     "stop": {"stop": sparker.Sequential()},
@@ -121,6 +127,7 @@ IN_LIBRARY = [
     both for both in CONFLICTS
     if both - {"streamed"} <= ARGUMENTS.keys() | CALLS.keys()
     and both != {"simulator", "group_rows"}  # only one scheme is given at a time
+    and both != {"some toys", "stop"}  # which run_toys leaves to test
 ]  # fmt: skip
 
 
@@ -221,3 +228,28 @@ def test_options_that_go_together_get_to_the_files():
     own = ["--statistic", "sparker", "--kernels", "3"]  # named, but no other than usual
     done = CliRunner().invoke(main, ["test", "no.npy", "nothing.npy", *own])
     assert "no.npy" in done.stderr
+
+
+class OwnScheme(sparker.nulls.Scheme):
+    """Of a user, who thought of rows in memory."""
+
+    def experiments(self, observed, seed):
+        pytest.fail("it was asked for experiments")
+
+
+def test_a_scheme_that_does_not_say_it_streams_is_not_given_a_streamed_reference():
+    with pytest.raises(ValueError, match="streamed reference does not go with this null"):
+        sparker.test(sparker.stream(REFERENCE), DATA, null=OwnScheme(), n_toys=5)
+
+
+def test_kernels_that_are_given_as_a_statistic_stream_too():
+    kernels = sparker.statistics.KernelStatistic()
+    assert problems({*sparker.TestConfig(statistic=kernels).features, "streamed"}) == []
+
+
+def test_settings_of_a_power_study_are_checked_with_its_own_number_of_toys():
+    stop = sparker.Sequential(table=400)
+    with pytest.raises(ValueError, match="the 400 toys of stop's table, got 300"):
+        study(REFERENCE, DATA, stop=stop)
+    with pytest.raises(ValueError, match="does not go with a power study"):  # and not the former
+        study(REFERENCE, DATA, stop=stop, n_toys=1000, **ARGUMENTS["groups"])

@@ -1,6 +1,7 @@
 """Does this sample come from the same distribution as that reference, and if not, where?"""
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Only who asks for a name waits for what it needs: JAX, scikit-learn, matplotlib."""
+    """A name is imported when it is first used: ``import sparker`` does not wait for JAX."""
     if name in _HOME:
         found = getattr(importlib.import_module(f"sparker.{_HOME[name]}"), name)
-    elif name in __all__:
+    elif not name.startswith("_") and importlib.util.find_spec(f"sparker.{name}") is not None:
         found = importlib.import_module(f"sparker.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
 from sparker.nulls import Scheme, Weights, scheme
+from sparker.nulls.inputs import is_pair
 from sparker.statistics.choose import AnyStatistic, as_statistic
 from sparker.statistics.contract import Statistic
 
@@ -60,14 +61,15 @@ class TestConfig:
     ``cauchy``."""
     statistic: AnyStatistic | None = None
     """Another statistic than SparKer's, of ``sparker.statistics`` or a function (rng, sample) -> t;
-    it makes no use of ``config`` and ``widths``."""
+    it does not go with ``config`` and ``widths``, which are about SparKer's kernels."""
     stop: Sequential | None = None
     """When to stop early, see ``Sequential``; left out, all toys are made."""
     store: str | PathLike[str] | None = None
     """A folder that keeps finished toys, so that an interrupted call can be continued."""
     progress: Progress | None = None
     """Whether to draw a progress bar on stderr (where that is a terminal, if left out), or a
-    function of (done, total)."""
+    function of (done, total), called about once a second. An exception in it ends the test; toys
+    that were finished are in the store."""
     chunk: int | None = None
     """Toys trained at once; as many as are good for speed and fit into memory if left out."""
     cluster: "Client | None" = field(default=None, repr=False)
@@ -118,8 +120,12 @@ class TestConfig:
         given = {name for name in (*names, "cluster") if getattr(self, name) is not None}
         if self.reference_weights is not None:
             given |= {"weights"}
-        if isinstance(self.reference_weights, tuple):
+        if is_pair(self.reference_weights):
             given |= {"data_weights"}
+        if not self.scheme.streams:
+            given |= {"scheme in memory"}
+        if not self.chosen_statistic().streams:
+            given |= {"statistic in memory"}
         if self.null != "permutation":
             given |= {"null"}
         return given | self.scheme.features
@@ -148,7 +154,7 @@ class TestKeywords(TypedDict, total=False):
 
 
 def from_keywords(keywords: dict[str, Any]) -> TestConfig:
-    """Settings by name; a name that is none gets the nearest one told."""
+    """Make a ``TestConfig`` of keyword arguments; an unknown name gets a suggestion."""
     known = [each.name for each in fields(TestConfig)]
     unknown = [name for name in keywords if name not in known]
     if unknown:

@@ -96,7 +96,8 @@ def run_toys(
     Stores that several machines filled are brought together by ``merge``, and ``test`` with the
     merged store then finds everything done.
     """
-    settings.pop("combine", None)  # of the verdict, not of the toys
+    for name in ("combine", "stop"):  # of the verdict, not of the toys
+        settings.pop(name, None)
     config = from_keywords({**settings, "store": store})
     together.check({*config.features, "some toys"})
     numbers = sorted({int(number) for number in only})
@@ -119,7 +120,7 @@ class Experiment(NamedTuple):
     plan: Plan
     n_toys: int  # as asked for, or as many as there are
     n_labellings: int | None  # where there are no more than all that were asked for
-    chunk: int | Callable[[], int]  # or who finds out, once it is needed
+    chunk: int | Callable[[], int]  # or a function that finds it out when it is needed
     description: dict[str, Any]
     executor: Executor | None  # other processes that make the toys
     notes: tuple[str, ...]  # what became of the samples
@@ -171,6 +172,7 @@ class Experiment(NamedTuple):
         return TestResult(
             **found,
             columns=columns,
+            preprocess=plain(config.preprocess),
             combine=plain(config.combine),
             competition=_competition(settings),
             n_labellings=self.n_labellings,

@@ -43,7 +43,7 @@ from sparker.system.versions import versions
 KIND = "monitor"
 
 MIN_BATCHES = 10
-"""With fewer batches of reference a monitor is told to be doubtful."""
+"""With a reference of fewer batches than this, the monitor's notes warn of it."""
 
 
 class Look(NamedTuple):
@@ -179,6 +179,7 @@ class Monitor:
         return TestResult(
             **found | {"notes": (*self.notes, *found["notes"])},
             columns=self.columns or names,
+            preprocess=plain(self.preprocess),
             combine=plain(self.combine),
             competition=plain(self.statistic.config.competition),
             n_labellings=None,

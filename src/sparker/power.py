@@ -159,7 +159,7 @@ def _check(alpha: float, fractions: Sequence[float], n_toys: int, settings: dict
             f"{n_toys} toys resolve p-values down to {1 / (n_toys + 1):.2g} only; "
             f"for alpha = {alpha:g} calibrate with at least {int(np.ceil(1 / alpha)) - 1}"
         )
-    together.check({*from_keywords(settings).features, "power"})
+    together.check({*from_keywords({**settings, "n_toys": n_toys}).features, "power"})
 
 
 def _checked(

@@ -31,8 +31,10 @@ FEATURES = {
     "null": Feature("null", "--null"),
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
+    "scheme in memory": Feature("this null", "--null simulator"),
     "pool": Feature("the rows of a Simulator", "--pool"),
     "statistic": Feature("another statistic", "--statistic"),
+    "statistic in memory": Feature("this statistic", "--statistic"),
     "config": Feature("config", "--config"),
     "kernels": Feature("config", "--kernels"),
     "clip": Feature("config", "--clip"),
@@ -40,15 +42,15 @@ FEATURES = {
     "widths": Feature("widths", "--steps"),
     "cluster": Feature("cluster", "--scheduler"),
     "store": Feature("store", "--store"),
+    **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
     "some toys": Feature("run_toys", "--only"),
     "monitor": Feature("a monitor", "sparker calibrate"),
     "power": Feature("a power study", "sparker power"),
-    **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
 }
 
 BLOCKS = "rows that pass by in blocks cannot be taken together"
 AS_THEY_COME = "a simulator draws rows as they come"
-OF_KERNELS = "it is about SparKer's kernels, which another statistic does not have"
+OF_KERNELS = "only SparKer's own statistic has kernels"
 NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
 NO_DATA = "a monitor's toys are made before there are any data"
 ANEW = "the samples of a power study are drawn anew"
@@ -56,8 +58,8 @@ ANEW = "the samples of a power study are drawn anew"
 CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"streamed", "groups"}): BLOCKS,
     frozenset({"streamed", "strata"}): BLOCKS,
-    frozenset({"streamed", "simulator"}): "only relabelled toys share all their rows",
-    frozenset({"streamed", "statistic"}): "only SparKer's own does without all rows in memory",
+    frozenset({"streamed", "scheme in memory"}): "only relabelled toys share all their rows",
+    frozenset({"streamed", "statistic in memory"}): "it needs all rows in memory",
     frozenset({"streamed", "cluster"}): "workers cannot read the scratch file, but batch jobs that "
     "make some of the toys each can (run_toys, --only)",
     frozenset({"streamed", "weights", "expected"}): "together they need all rows in memory",
@@ -76,7 +78,8 @@ CONFLICTS: dict[frozenset[str], str] = {
         frozenset({"monitor", name}): NO_DATA
         for name in ("streamed", "groups", "strata", "null", "data_weights")
     },
-    frozenset({"monitor", "expected"}): "the batch size is, and with poisson=True it fluctuates",
+    frozenset({"monitor", "expected"}): "a monitor expects its batch size; with poisson=True it "
+    "lets batches fluctuate around that",
     frozenset({"monitor", "statistic"}): "a monitor keeps SparKer's kernels",
     frozenset({"monitor", "stop"}): "every batch needs all toys",
     frozenset({"monitor", "cluster"}): "a monitor makes its toys here",
@@ -84,7 +87,8 @@ CONFLICTS: dict[frozenset[str], str] = {
         frozenset({"power", name}): ANEW
         for name in ("streamed", "groups", "strata", "weights", "store")
     },
-    frozenset({"power", "expected"}): "n_data is, and with poisson=True it fluctuates",
+    frozenset({"power", "expected"}): "a power study expects n_data; with poisson=True it lets "
+    "samples fluctuate around that",
 }
 """Sets of features that do not go together, and why."""
 
@@ -101,6 +105,10 @@ NEEDS: dict[tuple[str, str], str] = {
 """Features that are of no use without another one, and why."""
 
 
+FRAMES = ("some toys", "monitor", "power")
+"""What is not an option of the call, but the call itself."""
+
+
 def problems(given: Iterable[str], *, as_options: bool = False) -> list[str]:
     """All that is wrong with these features together, in words."""
     there = frozenset(given)
@@ -112,10 +120,11 @@ def problems(given: Iterable[str], *, as_options: bool = False) -> list[str]:
     found = []
     for both, why in CONFLICTS.items():
         if both <= there:
-            first, *others = [name(feature) for feature in FEATURES if feature in both]
-            found.append(
-                f"{first} does not go with {' and '.join(others)}, since {why}; leave one out"
-            )
+            first, *others = [feature for feature in FEATURES if feature in both]
+            last = others[-1]
+            remedy = f"leave {name(first)} out" if last in FRAMES else "leave one of them out"
+            names = " and ".join(name(feature) for feature in others)
+            found.append(f"{name(first)} does not go with {names}, since {why}; {remedy}")
     for (feature, needed), why in NEEDS.items():
         if feature in there and needed not in there:
             found.append(f"{name(feature)} needs {name(needed)}: {why}; give both or none")

@@ -14,9 +14,8 @@ from sparker.calibration.store import Store, begun
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured, stacked
 from sparker.engine.memory import MIN_TOYS
-from sparker.engine.train import OnPart, ignore
 from sparker.statistics.contract import Chunk
-from sparker.system.compile_cache import keep_compiled
+from sparker.system.compile_cache import hand_over, keep_compiled
 from sparker.system.versions import versions
 
 
@@ -36,13 +35,11 @@ class ClusterError(ConnectionError):
     """The cluster cannot go on; says why, and what is kept."""
 
 
-def run_locally(
-    prepared: PreparedToys, seed: int, made_by: dict[str, str], on_part: OnPart = ignore
-) -> Executor:
+def run_locally(prepared: PreparedToys, seed: int, made_by: dict[str, str]) -> Executor:
     """Make experiments in this process, in the order of their numbers."""
 
     def execute(numbers: Sequence[int], size: int) -> Generator[ChunkResult, None, None]:
-        for chunk in prepared.statistic.chunks(seed, prepared.toys, numbers, size, on_part):
+        for chunk in prepared.statistic.chunks(seed, prepared.toys, numbers, size):
             yield ChunkResult(chunk, made_by)
 
     return execute
@@ -112,7 +109,7 @@ def run(
     ``chunk`` may be a function that returns it. ``on_progress`` is told how many are done,
     ``should_stop`` may end it early. ``executor`` makes the experiments elsewhere.
     """
-    keep_compiled()
+    programs = keep_compiled()
     table = Table()
     toys = [number for number in numbers if number > 0]
     if chunk is None and toys:
@@ -128,7 +125,8 @@ def run(
             table.add(stored)
     wanted = set(numbers)
     parts = Parts(on_progress, len(wanted))
-    execute = executor or run_locally(prepared, seed, versions() if kept else {}, parts.add)
+    watched = prepared._replace(toys=prepared.toys.watched(parts.add))
+    execute = executor or run_locally(watched, seed, versions() if kept else {})
 
     def n_done() -> int:
         return len(wanted & table.rows.keys())
@@ -158,6 +156,8 @@ def run(
             raise ClusterError(f"{stop}. {note}") from stop
         stop.add_note(note)
         raise
+    finally:
+        hand_over(programs)
     return table
 
 

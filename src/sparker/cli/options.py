@@ -137,7 +137,7 @@ OWN_STATISTIC = "sparker"
 
 
 class StatisticName(click.ParamType):  # type: ignore[type-arg]
-    """A statistic by its name; whoever asks waits for all of them to be imported."""
+    """A statistic by its name; all of them are imported only when a name is looked up."""
 
     name = "statistic"
 
@@ -179,7 +179,9 @@ def check_together(*further: str) -> None:
         if feature in together.FEATURES and name != "null" and _was_given(context, name, value):
             given |= {feature}
     if context.params.get("null") == "simulator":
-        given |= {"simulator", "simulator by name"}
+        given |= {"simulator", "simulator by name", "scheme in memory"}
+    if "statistic" in given:
+        given |= {"statistic in memory"}
     together.check(given, as_options=True)
 
 

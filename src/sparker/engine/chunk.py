@@ -2,8 +2,10 @@
 
 import functools
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from threading import Event
 from typing import Any, NamedTuple
 
 import jax
@@ -34,6 +36,9 @@ from sparker.engine.train import (
 )
 from sparker.engine.widths import Schedule
 
+TICK = 0.2
+"""Seconds after which the thread that waits looks again how far the others are."""
+
 
 class Pace:
     """How many stages to train at a time, so that it shows about once a second that it goes on."""
@@ -50,7 +55,7 @@ class Pace:
             end, began = min(done + self._n, n_stages), time.perf_counter()
             yield done, end
             each = (time.perf_counter() - began) / (end - done)
-            done, self._n = end, max(1, int(self.SECONDS / each))
+            done, self._n = end, max(1, int(self.SECONDS / max(each, 1e-6)))
 
 
 class Placed(NamedTuple):
@@ -128,7 +133,9 @@ def fit_chunk(
     pool = candidates if candidates.rows.size else None
     run = functools.partial(run_part, design=config.design_for(schedule), mesh=mesh)
 
-    def trained(part: slice) -> ReadOffs:
+    stop = Event()
+
+    def trained(part: slice, on_part: OnPart) -> ReadOffs:
         with jax.enable_x64(True):  # every thread has a switch of its own
             n_toys = len(numbers[part])  # without those that only fill up
             points = placed.points[part] if placed.points.ndim == 3 else placed.points
@@ -136,20 +143,48 @@ def fit_chunk(
             shared: Any = (random_key(seed), steps, explored)
             progress, own = run(toys[part], samples, shared, part=start_chunk)
             for stages in pace.parts(len(spans)):
+                if stop.is_set():
+                    raise InterruptedError("another chunk was stopped")
                 shared = (steps, spans, jnp.asarray(stages, jnp.int32), pool, rates)
                 progress = run((progress, own), samples, shared, part=run_stages)
                 jax.block_until_ready(progress)  # type: ignore[no-untyped-call]
-                on_part(n_toys * (stages[1] - stages[0]) / len(spans))
+                # The finish is one more stage: a toy is done when it comes back.
+                on_part(n_toys * (stages[1] - stages[0]) / (len(spans) + 1))
             done = run(progress, samples, (steps, explored, rates), part=finish_chunk)
             return jax.block_until_ready(done)  # type: ignore[no-untyped-call]
 
     if mesh.size > 1 or at_once == chunk:
-        done = trained(slice(None))
+        done = trained(slice(None), on_part)
     else:
-        parts = [slice(start, start + chunk) for start in range(0, len(numbers), chunk)]
-        with ThreadPoolExecutor(len(parts)) as cores:
-            done = jax.tree.map(lambda *arrays: np.concatenate(arrays), *cores.map(trained, parts))
+        slices = [slice(begin, begin + chunk) for begin in range(0, len(numbers), chunk)]
+        each = side_by_side(trained, slices, stop, on_part)
+        done = jax.tree.map(lambda *arrays: np.concatenate(arrays), *each)
     return as_fit(done, len(numbers), placed.origin, placed.unit, schedule, config)
+
+
+def side_by_side(
+    trained: Callable[[slice, OnPart], ReadOffs],
+    slices: Sequence[slice],
+    stop: Event,
+    on_part: OnPart,
+) -> list[ReadOffs]:
+    """Chunks in threads of their own, while this one waits.
+
+    So it can be interrupted, and then stops the others after the part they are at; and whoever
+    wants to know how far they are hears it from this thread alone.
+    """
+    done: SimpleQueue[float] = SimpleQueue()
+    with ThreadPoolExecutor(len(slices)) as cores:
+        futures = [cores.submit(trained, part, done.put) for part in slices]
+        try:
+            while wait(futures, timeout=TICK, return_when=FIRST_EXCEPTION).not_done:
+                if any(future.done() and future.exception() for future in futures):
+                    break
+                while not done.empty():
+                    on_part(done.get())
+            return [future.result() for future in futures]
+        finally:
+            stop.set()  # where all are done already, nobody looks
 
 
 def lengthen(array: AnyArray, length: int) -> np.ndarray:

@@ -8,9 +8,7 @@ import numpy as np
 from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
-from sparker.engine.train import (
-    ReadOffs,
-)
+from sparker.engine.train import ReadOffs
 from sparker.engine.widths import Schedule
 
 

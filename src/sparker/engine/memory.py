@@ -179,9 +179,9 @@ def toys_that_fit(
 def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, itemsize: int) -> int:
     """What training one toy takes beside the points.
 
-    For each kernel four arrays of N (distance, value, share, response), its component in double
-    precision, and either its differences in each feature or its product with the points; a few for
-    the sample; and the models read off. A test checks that the compiler allocates no more.
+    For each kernel four arrays of N (distance, value, activation, response), its component in
+    double precision, and either its differences in each feature or its product with the points; a
+    few for the sample; and the models read off. A test checks that the compiler allocates no more.
     """
     for_distances = n_features if n_features <= MAX_DIRECT_FEATURES else 1
     rows = ((6 + for_distances) * n_kernels + 10) * n_rows

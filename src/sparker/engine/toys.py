@@ -1,7 +1,7 @@
 """Experiments by number, ready to be measured: the contract of rows in memory and rows streamed."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sparker.engine import batch
@@ -18,6 +18,9 @@ class Toys(Protocol):
     def draw(self, numbers: Sequence[int]) -> TwoSample:
         """Some of them as a batch in memory."""
 
+    def watched(self, on_part: OnPart) -> "Toys":
+        """The same, with someone to hear of parts that are fitted, in toys and from any thread."""
+
     def check(self, number: int) -> None:
         """Make one of them, so that a limit is met now and not after hours of calibration."""
 
@@ -32,7 +35,6 @@ class Toys(Protocol):
         config: FitConfig,
         *,
         chunk: int,
-        on_part: OnPart = ignore,
     ) -> Iterator[tuple[Sequence[int], Fit]]:
         """Fit the experiments of these numbers, a chunk at a time."""
 
@@ -42,6 +44,11 @@ class ToysInMemory:
     """Experiments that are drawn as batches of rows."""
 
     draw: Callable[[Sequence[int]], TwoSample]
+    on_part: OnPart = ignore
+
+    def watched(self, on_part: OnPart) -> "ToysInMemory":
+        """The same, with someone to hear of parts that are fitted."""
+        return replace(self, on_part=on_part)
 
     def check(self, number: int) -> None:
         """Draw it."""
@@ -59,9 +66,8 @@ class ToysInMemory:
         config: FitConfig,
         *,
         chunk: int,
-        on_part: OnPart = ignore,
     ) -> Iterator[tuple[Sequence[int], Fit]]:
         """Fit them as batches."""
         return batch.fit_chunks(
-            seed, self.draw, numbers, schedule, config, chunk=chunk, on_part=on_part
+            seed, self.draw, numbers, schedule, config, chunk=chunk, on_part=self.on_part
         )

@@ -66,6 +66,8 @@ class Result:
     reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
     columns: tuple[str, ...]
     """The names of the features, where the samples came with any."""
+    preprocess: str
+    """How rows became points of the fit, by name."""
     combine: str
     """The name of the rule of combination."""
     competition: str | None
@@ -124,7 +126,7 @@ class Result:
 
     @property
     def reference_log_ratio(self) -> np.ndarray | None:  # (N_R,)
-        """F of every reference row."""
+        """The log density ratio f of every reference row that is kept."""
         return None if self.reference_components is None else self.reference_components.sum(1)
 
     @property

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,9 @@ class Experiments(NamedTuple):
 
 class Scheme(ABC):
     """What makes anomaly-free experiments."""
+
+    streams: ClassVar[bool] = False
+    """Whether it can do without all rows of the reference in memory."""
 
     @property
     def features(self) -> frozenset[str]:

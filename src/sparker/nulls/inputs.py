@@ -80,6 +80,13 @@ def samples(
     )
 
 
+def is_pair(given: Any) -> bool:
+    """Whether weights are those of the reference rows and of the data rows."""
+    if isinstance(given, tuple):
+        return True
+    return isinstance(given, list) and len(given) == 2 and np.ndim(given[0]) == 1
+
+
 def _weights(
     given: Weights | None, reference: Reference, data: Any, n_reference: int, n_data: int
 ) -> tuple[np.ndarray | None, np.ndarray | None]:  # (N_R,), (N_D,)
@@ -89,9 +96,8 @@ def _weights(
     name, of_data_name = "reference_weights", "reference_weights of the data rows"
     if callable(given):
         given = _evaluated(given, reference, data, n_data)
-    is_pair = isinstance(given, list) and len(given) == 2 and np.ndim(given[0]) == 1
-    if not isinstance(given, tuple) and not is_pair:
-        weights = as_weights(name, given, n_reference)
+    if not is_pair(given):
+        weights = as_weights(name, given, n_reference)  # type: ignore[arg-type]
         return (None, None) if np.all(weights == weights[0]) else (weights, None)
     parts = list(given)  # type: ignore[arg-type]
     if len(parts) != 2:

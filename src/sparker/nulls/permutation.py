@@ -1,6 +1,7 @@
 """Toys that are the pooled rows with other labels."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class Permutation(Scheme):
     rows are first kept with a probability proportional to theirs.
     """
 
+    streams: ClassVar[bool] = True
     group_rows: int | None = None
     """Of larger groups only this many rows take part, drawn at random; left out, all rows do. It
     helps where groups have so many different sizes that few could change places."""

@@ -139,7 +139,7 @@ def across_widths(result: Result) -> dict[str, figure]:
 
 def width_label(result: Result) -> str:
     """What a width is measured in; of a preprocessing of the user's own, nothing is known."""
-    units = UNITS.get(str(result.settings.get("preprocess")))
+    units = UNITS.get(result.preprocess)
     return f"kernel width, {units}" if units else "kernel width"
 
 

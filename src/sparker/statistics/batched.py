@@ -14,7 +14,6 @@ from sparker.engine.compiled import COMPILER_OPTIONS
 from sparker.engine.memory import most_toys, toys_that_fit
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.engine.train import OnPart, ignore
 from sparker.statistics.contract import Chunk, Evaluate, value_chunks
 from sparker.system.machine import free_memory
 
@@ -55,14 +54,7 @@ class PreparedBatches:
             remedy="take fewer rows or, if it has them, fewer centres",
         )
 
-    def chunks(
-        self,
-        seed: int,
-        toys: Toys,
-        numbers: Sequence[int],
-        chunk: int,
-        on_part: OnPart = ignore,
-    ) -> Iterator[Chunk]:
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
         """Evaluate the experiments of these numbers, a chunk at a time."""
         return value_chunks(toys, numbers, chunk, self.start(seed, chunk))
 

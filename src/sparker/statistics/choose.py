@@ -40,5 +40,6 @@ def named() -> dict[str, type[Statistic]]:
     """All statistics of this package that have a name, whichever module defines them."""
     for module in pkgutil.iter_modules(statistics.__path__):
         importlib.import_module(f"{statistics.__name__}.{module.name}")
-    found = {kind.name: kind for kind in Statistic.__subclasses__() if kind.name}
+    own = [kind for kind in Statistic.__subclasses__() if kind.__module__.startswith(__package__)]
+    found = {kind.name: kind for kind in own if kind.name}
     return dict(sorted(found.items()))

@@ -14,7 +14,6 @@ from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured, values_only
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.engine.train import OnPart, ignore
 
 Evaluate = Callable[[Sequence[int], TwoSample], np.ndarray]
 """The numbers of experiments and their batch -> (B, m)."""
@@ -48,22 +47,12 @@ class Prepared(Protocol):
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
         """How many experiments like this one are best evaluated at once."""
 
-    def chunks(
-        self,
-        seed: int,
-        toys: Toys,
-        numbers: Sequence[int],
-        chunk: int,
-        on_part: OnPart = ignore,
-    ) -> Iterator[Chunk]:
-        """Evaluate the experiments of these numbers, a chunk at a time.
-
-        ``on_part`` may hear of parts of a chunk that are done, in experiments.
-        """
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
+        """Evaluate the experiments of these numbers, a chunk at a time."""
 
 
 class Statistic(ABC):
-    """What a test ranks; a new one has to say ``prepare``, and a ``name`` for the command line."""
+    """What a test ranks. A new one must define ``prepare`` and, for commands, a ``name``."""
 
     name: ClassVar[str | None] = None
     """By which the command line knows it."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.engine.train import OnPart, ignore
 from sparker.statistics.contract import Chunk, Statistic, one_by_one, rounded, value_chunks
 
 
@@ -49,14 +48,7 @@ class _PreparedFunction(NamedTuple):
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
         return 16
 
-    def chunks(
-        self,
-        seed: int,
-        toys: Toys,
-        numbers: Sequence[int],
-        chunk: int,
-        on_part: OnPart = ignore,
-    ) -> Iterator[Chunk]:
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
         def evaluate(now: Sequence[int], batch: TwoSample) -> np.ndarray:
             return np.stack([self._one(*toy) for toy in one_by_one(seed, now, batch)])
 

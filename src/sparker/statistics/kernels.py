@@ -9,7 +9,7 @@ import numpy as np
 from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import Ensemble, components
 from sparker.engine.toys import Toys
-from sparker.engine.train import FAMILIES, OnPart, ignore
+from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
 from sparker.statistics.contract import Chunk, Statistic, rounded
 
@@ -61,24 +61,16 @@ class PreparedKernels(NamedTuple):
             "annealing": rounded(self.schedule.sigma[:: max(1, len(self.schedule.sigma) // 4)]),
             "widths": rounded(self.columns),
             "explorations": len(self.schedule.explore),
+            "families": self.families,
         }
 
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
         """As the toys have it."""
         return toys.chunk_size(number, n_toys, self.schedule, self.config)
 
-    def chunks(
-        self,
-        seed: int,
-        toys: Toys,
-        numbers: Sequence[int],
-        chunk: int,
-        on_part: OnPart = ignore,
-    ) -> Iterator[Chunk]:
+    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
         """Fit them; a fit that is not finite has no statistics."""
-        fits = toys.fit_chunks(
-            seed, numbers, self.schedule, self.config, chunk=chunk, on_part=on_part
-        )
+        fits = toys.fit_chunks(seed, numbers, self.schedule, self.config, chunk=chunk)
         for done, fit in fits:
             finite = np.where(fit.finite[:, None, None], fit.measured.statistics, np.nan)
             models = fit.toy(list(done).index(0)).models if 0 in done else None

@@ -1,13 +1,13 @@
 """Fits whose rows are read in blocks, for more rows than fit into memory.
 
 A fit needs only two things of its rows: sums over them, and a few rows that are drawn. ``Blocks``
-makes each sum by a pass over all blocks, and ``train`` runs one step at a time. Toys come out as
-they would in memory, up to rounding.
+makes each sum by a pass over all blocks, one step at a time. Toys come out as they would in memory,
+up to rounding.
 """
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -54,6 +54,11 @@ class StreamedToys:
 
     pool: StreamedPool
     label: Callable[[Sequence[int]], Labels]
+    on_part: OnPart = ignore
+
+    def watched(self, on_part: OnPart) -> "StreamedToys":
+        """The same, with someone to hear of parts that are fitted."""
+        return replace(self, on_part=on_part)
 
     def draw(self, numbers: Sequence[int]) -> TwoSample:
         """Refused: the rows are streamed because they do not fit into memory."""
@@ -75,7 +80,6 @@ class StreamedToys:
         config: FitConfig,
         *,
         chunk: int,
-        on_part: OnPart = ignore,
     ) -> Iterator[tuple[Sequence[int], Fit]]:
         """Fit them, one pass over all rows a step."""
         unit = power_of_two_near(schedule.sigma[0])
@@ -97,7 +101,7 @@ class StreamedToys:
                     schedule,
                     unit,
                     config,
-                    on_part,
+                    self.on_part,
                 )
             yield now, as_fit(done, len(now), self.pool.origin, unit, schedule, config)
 
@@ -186,7 +190,7 @@ def _fit_chunk(
     per_event = jnp.asarray(1 / np.where(expected > 0, expected, 1), config.dtype)
     blocks = Blocks(passes, per_event, config.rates.clip)
     steps = steps_of(schedule, unit, config.dtype)
-    of_toys = len(numbers) / len(steps.sigma)
+    of_toys = len(numbers) / (len(steps.sigma) + 1)  # the finish is one more step
     over_steps = functools.partial(one_by_one, on_step=functools.partial(on_part, of_toys))
     progress = start(first, len(steps.read_off))
     for number, (begin, end) in enumerate(spans_of(schedule)):

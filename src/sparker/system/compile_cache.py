@@ -2,8 +2,8 @@
 
 JAX keeps them, one file a program, but writes these files in place: a process that reads while
 another writes, or one that is killed halfway, leaves half a program. So every process works in a
-folder of its own, which begins with links to all finished programs, and hands its new ones over
-when it ends, each by renaming it, which is all or nothing.
+folder of its own, which begins with links to all finished programs. Its new programs are handed
+over, after a look whether they are whole, when toys are done and when the process ends.
 
 ``SPARKER_CACHE`` names another folder, or is ``off``. A folder that cannot be used, or that others
 may write to (a program is code), is left alone, and programs are compiled as if there were none.
@@ -12,31 +12,43 @@ may write to (a program is code), is left alone, and programs are compiled as if
 import atexit
 import functools
 import hashlib
+import importlib
 import os
 import platform
 import shutil
 import stat
 import tempfile
 import time
+import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
+import psutil
 from platformdirs import user_cache_path
 
 VARIABLE = "SPARKER_CACHE"
-MAX_BYTES = 2**30
-"""Programs beyond this are dropped, those first that were not used for longest."""
+MAX_BYTES = 2**28
+"""Above this size, the programs that were not used for longest are removed."""
 MIN_SECONDS = 0.1
 """Of compiling; what takes less is not worth a file."""
-MAX_AGE = 86_400.0
-"""Seconds after which what a killed process left behind is removed."""
+MAX_AGE = 30 * 86_400.0
+"""Seconds after which a folder of a process on another machine counts as left behind."""
 OWN = "process-"
 
 
+class Kept(NamedTuple):
+    """Where programs are: those of this process, and those of all."""
+
+    own: Path
+    shared: Path
+
+
 @functools.cache
-def keep_compiled() -> Path | None:
-    """Let JAX find and keep compiled programs, from now on; the folder, if there is one."""
+def keep_compiled() -> Kept | None:
+    """Let JAX find and keep compiled programs, from now on; where, if anywhere."""
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 
@@ -45,13 +57,16 @@ def keep_compiled() -> Path | None:
         return None  # whoever set a folder for JAX knows better
     try:
         shared = folder()
-        shared.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_private(shared)
-        own = Path(tempfile.mkdtemp(prefix=OWN, dir=shared))
+        for part in (shared.parent.parent, shared.parent, shared):
+            if not part.is_dir():
+                part.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for part in (shared.parent, shared):
+            _check_private(part)
         _tidy(shared)
+        own = Path(tempfile.mkdtemp(prefix=f"{OWN}{platform.node()}-{os.getpid()}-", dir=shared))
         for program in shared.glob("*-cache"):
-            with suppress(OSError):  # dropped by another process since
-                os.link(program, own / program.name)
+            with suppress(OSError):  # removed by another process since
+                _link(program, own / program.name)
     except OSError:
         return None
     compilation_cache.set_cache_dir(str(own))
@@ -62,36 +77,84 @@ def keep_compiled() -> Path | None:
         ("jax_persistent_cache_enable_xla_caches", "none"),  # which would know the folder's name
     ):
         jax.config.update(name, value)  # type: ignore[no-untyped-call]
-    atexit.register(hand_over, own, shared, os.getpid())
-    return shared
+    kept = Kept(own, shared)
+    atexit.register(_leave, kept, os.getpid())
+    return kept
 
 
 def folder() -> Path:
     """Where programs for this machine are kept: other processors and versions need others."""
     given = os.environ.get(VARIABLE)
-    root = Path(given) if given else user_cache_path("sparker")
+    root = Path(given).expanduser() if given else user_cache_path("sparker")
     versions = [metadata.version(name) for name in ("jax", "jaxlib")]
     what = "\n".join([*versions, platform.machine(), platform.python_version(), _processor()])
     return root / "compiled" / hashlib.sha256(what.encode()).hexdigest()[:16]
 
 
-def hand_over(own: Path, shared: Path, process: int) -> None:
-    """Give the programs that this process compiled to all others."""
-    if os.getpid() != process:
-        return  # a fork, whose parent is still at work
-    for program in own.glob("*-cache"):
+def hand_over(kept: Kept | None) -> None:
+    """Give the programs that this process has compiled to all others."""
+    if kept is None:
+        return
+    for program in kept.own.glob("*-cache"):
         with suppress(OSError):
-            if program.stat().st_nlink == 1:  # new, and whole: nothing is being compiled any more
-                program.replace(shared / program.name)
-    shutil.rmtree(own, ignore_errors=True)
+            if not (kept.shared / program.name).exists() and is_whole(program):
+                _link(program, kept.shared / program.name)
+
+
+def is_whole(program: Path) -> bool:
+    """Whether all of a program was written: it is compressed, which tells."""
+    content = program.read_bytes()
+    if content.startswith(ZSTANDARD):
+        unpack = _zstandard()
+        if unpack is None:
+            return False
+        with suppress(Exception):  # of a library that need not be there
+            return bool(unpack(content))
+        return False
+    with suppress(zlib.error):
+        return bool(zlib.decompress(content))
+    return False
+
+
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+
+
+def _zstandard() -> Callable[[bytes], bytes] | None:
+    """What unpacks programs, if JAX had it to pack them."""
+    for name in ("compression.zstd", "zstandard"):
+        with suppress(ImportError):
+            module = importlib.import_module(name)
+            return module.decompress if hasattr(module, "decompress") else None
+    return None
+
+
+def _link(program: Path, name: Path) -> None:
+    """Another name for a file; it appears whole, or not at all."""
+    try:
+        os.link(program, name)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without such links
+        part = name.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(program, part)
+        part.replace(name)
+
+
+def _leave(kept: Kept, process: int) -> None:
+    """At the end of a process, not of one that was forked from it."""
+    if os.getpid() == process:
+        hand_over(kept)
+        shutil.rmtree(kept.own, ignore_errors=True)
 
 
 def _tidy(shared: Path) -> None:
-    """Remove what killed processes left, and the oldest programs beyond the limit."""
-    now = time.time()
+    """Remove what killed processes left, and programs beyond the limit."""
     for left in shared.glob(f"{OWN}*"):
-        with suppress(OSError):
-            if now - left.stat().st_mtime > MAX_AGE:
+        with suppress(OSError, ValueError):
+            node, process, _ = left.name.removeprefix(OWN).rsplit("-", 2)
+            here = node == platform.node()
+            old = time.time() - left.stat().st_mtime > MAX_AGE
+            if (here and not psutil.pid_exists(int(process))) or old:
                 shutil.rmtree(left, ignore_errors=True)
     known = []
     for program in shared.glob("*-cache"):
@@ -107,9 +170,10 @@ def _tidy(shared: Path) -> None:
 
 def _check_private(path: Path) -> None:
     """Refuse a folder that others could put programs into."""
+    if os.name == "nt":  # where the folders of a user are, and modes say nothing
+        return
     found = path.stat()
-    own = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-    if not own or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"others may write to {path}")
 
 
