@@ -435,5 +435,7 @@ def test_options_of_kernels_do_not_go_with_another_statistic(files, options):
     done = invoke("test", files / "reference.npy", files / "data.npy", "--statistic", "mmd",
                   *options)  # fmt: skip
     assert done.exit_code == 2
-    said = f"--statistic does not go with {options[0]}, since it is about SparKer's kernels"
+    said = (
+        f"--statistic does not go with {options[0]}, since only SparKer's own statistic has kernels"
+    )
     assert said in done.stderr

@@ -395,11 +395,11 @@ def test_parts_made_apart_are_merged_to_the_same_answer(files, answer, tmp_path)
         (["--only", "0:13", "--store", "s"], "experiments 0 to 11, so 0:12 is all of them"),
         (
             ["--only", "0:5", "--store", "s", "--json"],
-            "--only does not go with --json, since some of the toys reach no verdict",
+            "--json does not go with --only, since some of the toys reach no verdict",
         ),
         (
             ["--only", "0:5", "--store", "s", "--alpha", "0.1"],
-            "--only does not go with --alpha, since some of the toys reach no verdict",
+            "--alpha does not go with --only, since some of the toys reach no verdict",
         ),
     ],
 )

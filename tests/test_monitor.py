@@ -207,3 +207,15 @@ def test_columns_of_other_names_are_refused_by_a_monitor_and_its_results(monitor
     with pytest.raises(ValueError, match="rows " + said.format("test")):
         result.log_ratio(other)
     assert len(result.log_ratio(other[["x", "y"]])) == BATCH
+
+
+def test_a_column_that_does_not_vary_is_called_by_its_name():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 2)), columns=["energy", "angle"]).assign(flag=1.0)
+    made = sparker.Monitor.calibrate(
+        table, 30, n_toys=3, widths=sparker.WidthConfig(steps=10, n_widths=2), progress=False
+    )
+    assert "column flag does not vary and was left out" in made.test(table[:30]).notes
+    assert repr(made) == (
+        "<Monitor for batches of 30 rows with 3 features: 3 toys from 300 reference rows>"
+    )

@@ -246,11 +246,11 @@ def test_stores_know_streamed_references_apart(tmp_path):
     [
         (
             {"null": sparker.Simulator(two(seed=1)[0])},
-            r"null=Simulator\(...\), since only relabelled toys",
+            "this null, since only relabelled toys",
         ),
         (
             {"statistic": sparker.statistics.Frechet()},
-            "another statistic, since only SparKer's own",
+            "this statistic, since it needs all rows in memory",
         ),
         (
             {"groups": (np.arange(9000), 9000 + np.arange(300))},

@@ -158,7 +158,7 @@ class Experiment(NamedTuple):
         """Everything there is to say."""
         config, prepared = self.config, self.plan.prepared
         n_made = len(ranked.score) + (config.stop.table if config.stop else 0)
-        found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made)
+        found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, columns)
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
         found["notes"] = (*self.notes, *found["notes"])
@@ -171,7 +171,6 @@ class Experiment(NamedTuple):
         }
         return TestResult(
             **found,
-            columns=columns,
             preprocess=plain(config.preprocess),
             combine=plain(config.combine),
             competition=_competition(settings),

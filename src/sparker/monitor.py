@@ -170,7 +170,9 @@ class Monitor:
         table.add(Chunk(range(1, self.n_toys + 1), self.null))
         fitted = time.perf_counter()
         ranked = rank(table.first(self.n_toys + 1).columns, self.combine)
-        found = interpret(observed, self.statistic, one, table, ranked, self.n_toys + 1)
+        found = interpret(
+            observed, self.statistic, one, table, ranked, self.n_toys + 1, self.columns or names
+        )
         timings = {
             "prepare": prepared - began,
             "toys": fitted - prepared,
@@ -178,7 +180,6 @@ class Monitor:
         }
         return TestResult(
             **found | {"notes": (*self.notes, *found["notes"])},
-            columns=self.columns or names,
             preprocess=plain(self.preprocess),
             combine=plain(self.combine),
             competition=plain(self.statistic.config.competition),

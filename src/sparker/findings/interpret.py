@@ -20,6 +20,7 @@ def interpret(
     table: Table,
     ranked: Ranked,
     n_made: int,
+    names: tuple[str, ...],  # of the columns, where they have any
 ) -> dict[str, Any]:
     """What the observed row of the table says beside its toys: most of a ``Result``."""
     transform = prepared.transform
@@ -60,7 +61,8 @@ def interpret(
         "reference_weights": observed.shown_weights,
         "expected": observed.expected,
         "n_reference": len(observed.reference),
-        "notes": _notes(transform, observed),
+        "columns": names,
+        "notes": _notes(transform, observed, names),
     }
 
 
@@ -99,9 +101,8 @@ def _plane(
     }
 
 
-def _notes(transform: Transform, observed: Samples) -> tuple[str, ...]:
+def _notes(transform: Transform, observed: Samples, names: tuple[str, ...]) -> tuple[str, ...]:
     notes = []
-    names = observed.reference.columns
     dropped = [names[i] if names else str(i) for i in transform.dropped]
     if dropped:
         which = f"{'s' * (len(dropped) > 1)} {', '.join(dropped)} "
