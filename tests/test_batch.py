@@ -2,13 +2,15 @@
 
 import functools
 import pickle
+import threading
+import time
 
 import jax
 import numpy as np
 import pytest
 
 import sparker
-from sparker.engine import programs
+from sparker.engine import chunk, programs
 
 CHUNK = 4
 N_TOYS = 10
@@ -355,3 +357,32 @@ def test_wrong_batches_are_refused():
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         sparker.FitConfig(**settings)
+
+
+def test_an_error_in_one_chunk_stops_those_beside_it():
+    stop, told = threading.Event(), []
+
+    def trained(part, on_part):
+        if part.start == 0:
+            raise FloatingPointError("of the first")
+        assert stop.wait(20)  # as a chunk that looks before each part
+        raise InterruptedError
+
+    with pytest.raises(FloatingPointError, match="of the first"):
+        chunk.side_by_side(trained, [slice(0, 4), slice(4, 8)], stop, told.append)
+
+
+def test_parts_are_told_by_the_thread_that_waits():
+    threads = set()
+
+    def trained(part, on_part):
+        on_part(1.0)
+        time.sleep(3 * chunk.TICK)
+        return part.start
+
+    def on_part(part):
+        threads.add(threading.get_ident())
+
+    slices = [slice(0, 4), slice(4, 8)]
+    assert chunk.side_by_side(trained, slices, threading.Event(), on_part) == [0, 4]
+    assert threads == {threading.get_ident()}

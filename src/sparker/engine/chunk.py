@@ -132,7 +132,6 @@ def fit_chunk(
     rates = config.rates
     pool = candidates if candidates.rows.size else None
     run = functools.partial(run_part, design=config.design_for(schedule), mesh=mesh)
-
     stop = Event()
 
     def trained(part: slice, on_part: OnPart) -> ReadOffs:
@@ -177,9 +176,9 @@ def side_by_side(
     with ThreadPoolExecutor(len(slices)) as cores:
         futures = [cores.submit(trained, part, done.put) for part in slices]
         try:
-            while wait(futures, timeout=TICK, return_when=FIRST_EXCEPTION).not_done:
-                if any(future.done() and future.exception() for future in futures):
-                    break
+            while waiting := wait(futures, timeout=TICK, return_when=FIRST_EXCEPTION).not_done:
+                for future in set(futures) - waiting:
+                    future.result()  # or its error, before the others have finished
                 while not done.empty():
                     on_part(done.get())
             return [future.result() for future in futures]
