@@ -1,1 +1,4 @@
-"""The commands of the command line, one module each; what is heavy is imported where it is used."""
+"""The commands of the command line; what is heavy is imported where it is used.
+
+May import: everything.
+"""

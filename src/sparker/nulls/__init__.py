@@ -1,5 +1,7 @@
 """Anomaly-free experiments: what the data would look like if they came from the reference.
 
+May import: streaming, engine, system.
+
 A scheme makes experiments out of the two samples: number 0 is the observed one, the others are
 toys. Toy i draws its rows or labels from ``toy_rng(seed, i)`` and from nothing else. No scheme
 draws null data from reference rows of the same fit: such data lie exactly on reference points, and

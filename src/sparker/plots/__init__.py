@@ -1,5 +1,7 @@
 """Figures: each function draws into the axes it is given, or new ones, and returns what it drew.
 
+May import: findings and what findings may import.
+
 New axes belong to a figure of their own, which the artists know: ``drawn[0].figure.savefig(...)``.
 Nothing here needs pyplot or a screen. What overlaps differs in dashes, markers or hatches too, not
 in colour alone.

@@ -1,4 +1,7 @@
-"""A test's result as one HTML file that explains itself and opens anywhere, without internet."""
+"""A test's result as one HTML file that explains itself and opens anywhere, without internet.
+
+May import: plots, findings and what findings may import.
+"""
 
 import base64
 import hashlib
