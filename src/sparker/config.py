@@ -76,11 +76,11 @@ class TestConfig:
     """A Dask client whose workers make the toys (``sparker[cluster]``)."""
 
     def __post_init__(self) -> None:
-        found = list(self._problems())
+        found = self._problems()
         if found:
             raise ValueError("; ".join(found))
 
-    def _problems(self) -> "list[str]":
+    def _problems(self) -> list[str]:
         found = []
         if not _is_whole(self.n_toys) or not self.n_toys >= 1:
             found.append(f"n_toys must be a whole number from 1 on, got {self.n_toys}")

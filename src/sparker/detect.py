@@ -22,6 +22,7 @@ from sparker.nulls import Samples, largest_toy, samples
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic
 from sparker.streaming.reference import as_reference
+from sparker.system.compile_cache import hand_over, keep_compiled
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 
@@ -127,16 +128,20 @@ class Experiment(NamedTuple):
 
     def run(self, numbers: Sequence[int], **options: Any) -> Table:
         """Make the experiments of these numbers, see ``toys.run``."""
-        return toys.run(
-            self.plan.prepared,
-            numbers,
-            seed=int(self.config.seed),
-            chunk=self.chunk,
-            manifest=self.description,
-            store=self.config.store,
-            executor=self.executor,
-            **options,
-        )
+        programs = keep_compiled()
+        try:
+            return toys.run(
+                self.plan.prepared,
+                numbers,
+                seed=int(self.config.seed),
+                chunk=self.chunk,
+                manifest=self.description,
+                store=self.config.store,
+                executor=self.executor,
+                **options,
+            )
+        finally:
+            hand_over(programs)
 
     def rank(self, table: Table) -> Ranked | None:
         """The verdict, once there is one: after all toys, or when ``stop`` says so."""
@@ -173,7 +178,6 @@ class Experiment(NamedTuple):
             **found,
             preprocess=plain(config.preprocess),
             combine=plain(config.combine),
-            competition=_competition(settings),
             n_labellings=self.n_labellings,
             settings=settings,
             seed=int(config.seed),
@@ -228,9 +232,3 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
     return Experiment(
         config, observed, statistic, plan, n_toys, n_labellings, chunk, description, executor, notes
     )
-
-
-def _competition(settings: dict[str, Any]) -> str | None:
-    """How the kernels of a test shared points, if it had any."""
-    kernels = settings["statistic"].get("kernels")
-    return None if kernels is None else kernels["competition"]

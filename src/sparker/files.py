@@ -12,5 +12,6 @@ from sparker.system import archive
 
 def load(path: str | os.PathLike[str]) -> TestResult | Monitor:
     """What ``save`` wrote: a test's result, or a monitor; whatever else is there does no harm."""
-    kind = archive.kind_of(Path(path), (RESULT, MONITOR))
-    return TestResult.load(path) if kind == RESULT else Monitor.load(path)
+    found = archive.read(Path(path), RESULT, MONITOR)
+    is_result = found[0]["kind"] == RESULT
+    return TestResult.restored(path, *found) if is_result else Monitor.restored(path, *found)

@@ -182,7 +182,6 @@ class Monitor:
             **found | {"notes": (*self.notes, *found["notes"])},
             preprocess=plain(self.preprocess),
             combine=plain(self.combine),
-            competition=plain(self.statistic.config.competition),
             n_labellings=None,
             settings=self.settings,
             seed=self.seed,
@@ -251,7 +250,13 @@ class Monitor:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Monitor":
         """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
-        header, contents = archive.read(Path(path), KIND)
+        return cls.restored(path, *archive.read(Path(path), KIND))
+
+    @classmethod
+    def restored(
+        cls, path: object, header: dict[str, Any], contents: dict[str, np.ndarray]
+    ) -> "Monitor":
+        """A monitor of what an archive held."""
         try:
             null = Measured(*(contents[name] for name in Measured._fields))
             shape = null.statistics.shape[:2]

@@ -1,6 +1,5 @@
 """The toys of a test, made or taken from a store, as one table."""
 
-import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured, stacked
 from sparker.engine.memory import MIN_TOYS
 from sparker.statistics.contract import Chunk
-from sparker.system.compile_cache import hand_over, keep_compiled
 from sparker.system.versions import versions
 
 
@@ -77,19 +75,16 @@ class Parts:
     def __init__(self, on_progress: Callable[[float], None], n_wanted: int) -> None:
         self._on_progress, self._n_wanted = on_progress, n_wanted
         self._done = 0.0
-        self._lock = threading.Lock()
 
     def finished(self, n: int) -> None:
         """So many are finished."""
-        with self._lock:
-            self._done = max(self._done, n)
-            self._on_progress(self._done)
+        self._done = max(self._done, n)
+        self._on_progress(self._done)
 
     def add(self, part: float) -> None:
         """So much more is done of those at work; they are finished when they come back."""
-        with self._lock:
-            self._done = min(self._done + part, self._n_wanted)
-            self._on_progress(self._done)
+        self._done = min(self._done + part, self._n_wanted)
+        self._on_progress(self._done)
 
 
 def run(
@@ -109,7 +104,6 @@ def run(
     ``chunk`` may be a function that returns it. ``on_progress`` is told how many are done,
     ``should_stop`` may end it early. ``executor`` makes the experiments elsewhere.
     """
-    programs = keep_compiled()
     table = Table()
     toys = [number for number in numbers if number > 0]
     if chunk is None and toys:
@@ -156,8 +150,6 @@ def run(
             raise ClusterError(f"{stop}. {note}") from stop
         stop.add_note(note)
         raise
-    finally:
-        hand_over(programs)
     return table
 
 

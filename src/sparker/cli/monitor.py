@@ -17,6 +17,7 @@ from sparker.cli.options import (
     fit_options,
     fit_settings,
     note,
+    store_option,
 )
 from sparker.cli.speak import most_anomalous
 
@@ -35,11 +36,7 @@ from sparker.cli.speak import most_anomalous
 @click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
 @column_options
 @fit_options
-@click.option(
-    "--store",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder that keeps finished experiments; the same command continues there.",
-)
+@store_option
 def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: skip
     """Calibrate a monitor on an anomaly-free REFERENCE and write it to MONITOR.
 

@@ -133,6 +133,12 @@ annealed_option = click.option(
 )  # fmt: skip
 
 
+store_option = click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps finished experiments; the same command continues there.",
+)
+
 OWN_STATISTIC = "sparker"
 
 
@@ -170,9 +176,9 @@ FEATURES = {
 """Options whose features have another name in ``sparker.together``."""
 
 
-def check_together(*further: str) -> None:
+def check_together() -> None:
     """Refuse options that do not go together, before any file is read."""
-    given = set(further)
+    given = set()
     context = click.get_current_context()
     for name, value in context.params.items():
         feature = FEATURES.get(name, name)

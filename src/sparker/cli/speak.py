@@ -5,11 +5,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparker.cli.options import (
-    BadInput,
-    Out,
-    cell,
-)
+from sparker.cli.options import BadInput, Out, cell
 from sparker.system.atomic import whole_file
 
 if TYPE_CHECKING:

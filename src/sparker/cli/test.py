@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +22,7 @@ from sparker.cli.options import (
     read_two,
     reader_may_leave,
     statistic_option,
+    store_option,
 )
 from sparker.cli.pictures import picture_column, picture_files
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
@@ -77,11 +77,7 @@ MAX_OBSERVABLES = 20
 @statistic_option
 @annealed_option
 @fit_options
-@click.option(
-    "--store",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder that keeps finished experiments; the same command continues there.",
-)
+@store_option
 @share_options
 @click.option(
     "--alpha",

@@ -10,16 +10,13 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from sparker.engine.chunk import NOWHERE, Pace, fit_chunk, place, where_to_look
+from sparker.engine.chunk import Pace, fit_chunk, place, where_to_look
 from sparker.engine.config import FitConfig
 from sparker.engine.fit import Fit
 from sparker.engine.memory import Need, chunk_need, n_lanes, toys_per_chunk
 from sparker.engine.programs import TOYS
 from sparker.engine.sample import TwoSample
-from sparker.engine.train import (
-    OnPart,
-    ignore,
-)
+from sparker.engine.train import OnPart, ignore
 from sparker.engine.widths import Schedule, check_schedule
 from sparker.system.compile_cache import keep_compiled
 
@@ -141,7 +138,7 @@ def _fit_chunks(
         side_by_side = n_lanes(_need(one, schedule, config), one.points.shape[-1], chunk)
     at_once = chunk * min(side_by_side, n_chunks)
     pool = placed = shape = None
-    candidates = NOWHERE
+    candidates = None
     pace = Pace()
     for begin in range(0, len(toys), at_once):
         numbers = toys[begin : begin + at_once]
@@ -151,10 +148,7 @@ def _fit_chunks(
         # Double precision is for the statistic; the training keeps to config.dtype.
         with jax.enable_x64(True):
             if placed is None or batch.points is not pool or batch.points.ndim == 3:
-                pool, placed = (
-                    batch.points,
-                    place(batch, at_once, schedule, config, mesh),
-                )
+                pool, placed = batch.points, place(batch, at_once, schedule, config, mesh)
                 candidates = where_to_look(seed, placed, schedule, config)
             done = fit_chunk(
                 seed, numbers, batch, placed, candidates, chunk, at_once, mesh, schedule, config,
@@ -164,10 +158,7 @@ def _fit_chunks(
         each = at_once if mesh.size > 1 else chunk
         for first in range(0, len(numbers), each):
             part = slice(first, first + each)
-            yield (
-                numbers[part],
-                jax.tree.map(lambda array, part=part: array[part], done),
-            )
+            yield numbers[part], jax.tree.map(lambda array, part=part: array[part], done)
 
 
 def _mesh(n_chunks: int) -> Mesh:

@@ -87,13 +87,12 @@ def place(
     return Placed(jax.device_put(near, where), origin, unit)
 
 
-NOWHERE = Candidates(*np.zeros((2, 0, 0)))
-
-
-def where_to_look(seed: int, placed: Placed, schedule: Schedule, config: FitConfig) -> Candidates:
+def where_to_look(
+    seed: int, placed: Placed, schedule: Schedule, config: FitConfig
+) -> Candidates | None:
     """Where all toys of a pool look; none yet where toys have points of their own."""
     if placed.points.ndim == 3 or not len(schedule.explore):
-        return NOWHERE
+        return None
     n_widths, n_points = len(schedule.explore), len(placed.points)
     if n_points <= SHARED * config.n_candidates:  # everywhere: nothing to choose or to compile
         rows = np.broadcast_to(np.arange(n_points, dtype=np.int32), (n_widths, n_points))
@@ -107,7 +106,7 @@ def fit_chunk(
     numbers: Sequence[int],
     batch: TwoSample,
     placed: Placed,
-    candidates: Candidates,
+    pool: Candidates | None,  # where all toys look
     chunk: int,
     at_once: int,
     mesh: Mesh,
@@ -130,7 +129,6 @@ def fit_chunk(
     explored = np.asarray(schedule.explore, np.int32)
     spans = jnp.asarray(spans_of(schedule), jnp.int32)
     rates = config.rates
-    pool = candidates if candidates.rows.size else None
     run = functools.partial(run_part, design=config.design_for(schedule), mesh=mesh)
     stop = Event()
 

@@ -26,8 +26,6 @@ from sparker.engine.train import (
 )
 
 TOYS = "toys"  # the axis along which devices share the work
-
-
 EACH, SAME = Split(TOYS), Split()  # type: ignore[no-untyped-call]
 
 

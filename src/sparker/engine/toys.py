@@ -19,7 +19,7 @@ class Toys(Protocol):
         """Some of them as a batch in memory."""
 
     def watched(self, on_part: OnPart) -> "Toys":
-        """The same, with someone to hear of parts that are fitted, in toys and from any thread."""
+        """The same, with someone to hear of parts that are fitted, in toys."""
 
     def check(self, number: int) -> None:
         """Make one of them, so that a limit is met now and not after hours of calibration."""

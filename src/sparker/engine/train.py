@@ -27,7 +27,7 @@ N_STAGES = 10
 """Of a fit without scans."""
 
 OnPart = Callable[[float], None]
-"""Hears of every part of the training that is done, in toys, from any thread."""
+"""Hears of every part of the training that is done, in toys."""
 
 
 def ignore(part: float) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from sparker.calibration.plan import PreparedToys
 from sparker.calibration.pvalues import Ranked
+from sparker.calibration.settings import plain
 from sparker.calibration.toys import Table, check_finite
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.preprocess import Transform
@@ -59,6 +60,7 @@ def interpret(
         "reference_components": reference_components,
         **_plane(transform, data, reference, observed.shown_weights),
         "reference_weights": observed.shown_weights,
+        "competition": plain(statistic.competition),
         "expected": observed.expected,
         "n_reference": len(observed.reference),
         "columns": names,
@@ -115,9 +117,9 @@ def _notes(transform: Transform, observed: Samples, names: tuple[str, ...]) -> t
                     "from it there: an anomaly that this test does not see"
                 )
     reference = observed.reference
-    if len(reference.shown_rows) < len(reference):
+    if len(reference.shown) < len(reference):
         notes.append(
-            f"the reference was streamed; a random {len(reference.shown_rows):,} of its "
+            f"the reference was streamed; a random {len(reference.shown):,} of its "
             f"{len(reference):,} rows are kept to be shown"
         )
     return tuple(notes)

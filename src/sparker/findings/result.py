@@ -268,7 +268,13 @@ class Result:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
-        header, contents = archive.read(Path(path), KIND)
+        return cls.restored(path, *archive.read(Path(path), KIND))
+
+    @classmethod
+    def restored(
+        cls, path: object, header: dict[str, Any], contents: dict[str, np.ndarray]
+    ) -> Self:
+        """A result of what an archive held."""
         try:
             return cls(**restore((field.name for field in fields(cls)), header, contents))
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:

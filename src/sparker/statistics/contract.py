@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from sparker.engine.ensemble import Ensemble
+from sparker.engine.ensemble import Competition, Ensemble
 from sparker.engine.measured import Measured, values_only
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
@@ -70,6 +70,11 @@ class Statistic(ABC):
     def min_rows(self) -> int:
         """How many rows either sample needs."""
         return 1
+
+    @property
+    def competition(self) -> Competition | None:
+        """How the kernels of its models share a point, if it has any."""
+        return None
 
     def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
         """The parts of the log-ratio at points, of a statistic that fits models."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sparker.engine.config import FitConfig
-from sparker.engine.ensemble import Ensemble, components
+from sparker.engine.ensemble import Competition, Ensemble, components
 from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
@@ -31,9 +31,14 @@ class KernelStatistic(Statistic):
         """Choose the widths."""
         return PreparedKernels(self.config, self.widths.schedule(points, n_rows))
 
+    @property
+    def competition(self) -> Competition:
+        """As the kernels were told."""
+        return self.config.competition
+
     def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i."""
-        return components(model, points, self.config.competition)
+        return components(model, points, self.competition)
 
 
 class PreparedKernels(NamedTuple):

@@ -1,5 +1,8 @@
 """What is summed over a block of rows, or drawn from it, for all toys of a chunk."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -15,6 +18,21 @@ from sparker.engine.scan import Seen
 from sparker.engine.step import Evaluation, evaluate, gradient_of
 from sparker.streaming.block_sums import Block, Chunk, Drawn, first
 
+T = TypeVar("T")
+
+
+def _each_toy(
+    one: Callable[[Array, Array, TwoSample], T], chunk: Chunk, block: Block, mu: Array, a: Array
+) -> T:
+    """A function of a toy's kernels and of its sample in a block, for all toys."""
+    over = (0, 0, TwoSample(None, 0, 0))  # type: ignore[arg-type]
+    return jax.vmap(one, over)(mu, a, chunk.samples(block))
+
+
+def _first(priorities: Array, block: Block, n: int) -> Drawn:
+    """The rows of the first priorities; how many others are around them does not matter."""
+    return first(priorities, block, jnp.zeros(priorities.shape, block.points.dtype), n)
+
 
 def block_pull(
     chunk: Chunk, block: Block, design: Design, mu: Array, a: Array, sigma: Array
@@ -25,7 +43,7 @@ def block_pull(
     def one(mu: Array, a: Array, sample: TwoSample) -> tuple[Array, Array]:
         return gradient_of(sample, features, design)(Ensemble(mu, a, sigma))
 
-    return jax.vmap(one, (0, 0, TwoSample(None, 0, 0)))(mu, a, chunk.samples(block))  # type: ignore[arg-type]
+    return _each_toy(one, chunk, block, mu, a)
 
 
 def block_look(
@@ -44,7 +62,7 @@ def block_look(
     def one(mu: Array, a: Array, sample: TwoSample) -> Seen:
         return scan.look(Ensemble(mu, a, sigma), centres, sample, features, design, at_once)
 
-    return jax.vmap(one, (0, 0, TwoSample(None, 0, 0)))(mu, a, chunk.samples(block))  # type: ignore[arg-type]
+    return _each_toy(one, chunk, block, mu, a)
 
 
 def block_evaluate(
@@ -55,30 +73,20 @@ def block_evaluate(
     def one(mu: Array, a: Array, sample: TwoSample) -> Evaluation:
         return evaluate(Ensemble(mu, a, sigma), sample, design)
 
-    return jax.vmap(one, (0, 0, TwoSample(None, 0, 0)))(mu, a, chunk.samples(block))  # type: ignore[arg-type]
+    return _each_toy(one, chunk, block, mu, a)
 
 
 def draw_data(chunk: Chunk, block: Block, design: Design, n: int, keys: Array) -> Drawn:
     """The data rows that kernels start from, in each toy."""
     is_data = jnp.unpackbits(block.is_data, axis=-1).astype(bool)
     priorities = jax.vmap(random_priorities, (0, None, 0))(keys, block.rows, is_data)
-    return first(
-        priorities,
-        block,
-        jnp.zeros(priorities.shape, block.points.dtype),
-        n,
-    )
+    return _first(priorities, block, n)
 
 
 def draw_any(chunk: Chunk, block: Block, design: Design, n: int, key: Array, n_rows: int) -> Drawn:
     """Rows that stand for all."""
     priorities = random_priorities(key, block.rows, block.rows < n_rows)[None]
-    return first(
-        priorities,
-        block,
-        jnp.zeros(priorities.shape, block.points.dtype),
-        n,
-    )
+    return _first(priorities, block, n)
 
 
 def draw_isolated(

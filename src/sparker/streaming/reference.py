@@ -8,7 +8,7 @@ write all rows, preprocessed, into a scratch file. Every step of every fit then 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,8 +52,8 @@ class Reference(Protocol):
         """(n, d) the rows that are kept to be shown: all, or some of those streamed."""
 
     @property
-    def shown_rows(self) -> np.ndarray:
-        """(n,) their numbers."""
+    def shown_rows(self) -> np.ndarray | slice:
+        """Which they are, as an index."""
 
     @property
     def digest(self) -> str:
@@ -74,8 +74,8 @@ class Held:
     """As it came: an array, or a data frame."""
     points: np.ndarray | None = None
     """(N, d) checked."""
-    streamed: bool = False
-    memory: float | None = None
+    streamed: ClassVar[bool] = False
+    memory: ClassVar[None] = None
 
     def __len__(self) -> int:
         return len(self.shown)
@@ -91,9 +91,9 @@ class Held:
         return as_points("reference", self.given) if self.points is None else self.points
 
     @property
-    def shown_rows(self) -> np.ndarray:
+    def shown_rows(self) -> slice:
         """All of them."""
-        return np.arange(len(self))
+        return slice(None)
 
     @property
     def digest(self) -> str:

@@ -25,8 +25,9 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray
         np.savez(file, allow_pickle=False, **{HEADER: text}, **arrays)
 
 
-def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a file, or a ``ValueError`` if it is not what it should be."""
+def read(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a file, or a ``ValueError`` if it is of none of these kinds."""
+    kind = " or ".join(kinds)
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(info.file_size for info in archive.infolist()) > path.stat().st_size:
@@ -36,7 +37,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
                 for info in archive.infolist()
             }
         header = json.loads(arrays.pop(HEADER).tobytes())
-        if not isinstance(header, dict) or header.get("kind") != kind:
+        if not isinstance(header, dict) or header.get("kind") not in kinds:
             raise ValueError(f"it is not a {kind}")
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
@@ -45,25 +46,6 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             f"{path} is not a {kind} saved by sparker, or is damaged: {error}"
         ) from error
     return header, arrays
-
-
-def kind_of(path: Path, kinds: tuple[str, ...]) -> str:
-    """Which of these kinds a file is of, or a ``ValueError`` if it is none."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            info = archive.getinfo(f"{HEADER}.npy")
-            if info.file_size > path.stat().st_size:
-                raise ValueError("its header claims to be larger than the whole")
-            kind = json.loads(_member(archive, info).tobytes())["kind"]
-            if kind not in kinds:
-                raise ValueError("it is something else")
-    except (FileNotFoundError, PermissionError, IsADirectoryError):
-        raise
-    except Exception as error:  # a file made to do harm may raise anything
-        raise ValueError(
-            f"{path} is no {' or '.join(kinds)} saved by sparker, or is damaged: {error}"
-        ) from error
-    return str(kind)
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
