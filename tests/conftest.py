@@ -6,7 +6,18 @@ import shutil
 import tempfile
 
 import jax
+import jaxlib
 import pytest
+
+# Nearly all the time goes into compiling, and XLA's older way to write code for a CPU takes half as
+# long, the more so in one thread, since the other cores are busy with other files. Programs are
+# then a little slower and differ in the last digits. XLA_FLAGS= in front of the command tests what
+# users run. (An XLA that does not know a flag stops, hence the version.)
+if jaxlib.__version__.startswith("0.10."):
+    os.environ.setdefault(
+        "XLA_FLAGS",
+        "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+    )
 
 # Programs compiled once serve all test files, their processes and the commands they start. The
 # first process, from which the others have it, makes the folder.

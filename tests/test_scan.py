@@ -1,5 +1,7 @@
 """Exploration: what a scan sees is what slow sums see, and kernels go where something is."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +24,7 @@ def crowded(d, *, n_reference=400, n_data=120, seed=0):
     reference, data = rng.normal(size=(n_reference, d)), rng.normal(size=(n_data, d))
     weights = rng.uniform(0.5, 2, n_reference)
     sample = two_sample(reference, data, reference_weights=weights)
-    return pad(sample, n_reference + n_data + 7)
+    return pad(sample, n_reference + n_data + 8)
 
 
 def slow_scan(centres, weights, sample, sigma, f):
@@ -56,10 +58,18 @@ def single(sample):
     return jax.tree.map(np.float32, sample)
 
 
+@functools.partial(jax.jit, static_argnames="block")
 def look(model, centres, sample, block):
     """A look, in the precision of what it is given."""
-    arrays = jax.tree.map(jnp.asarray, (model, centres, sample))
-    return scan.look(*arrays, features_of(arrays[2].points), DESIGN, block)
+    return scan.look(model, centres, sample, features_of(sample.points), DESIGN, block)
+
+
+# Whole programs: operation by operation, each would be compiled by itself.
+scanned, place = jax.jit(scan.scan), jax.jit(scan.place)
+own_candidates, shared_candidates = (
+    jax.jit(choose, static_argnames=("design", "block"))
+    for choose in (candidates.own_candidates, candidates.shared_candidates)
+)
 
 
 @pytest.mark.parametrize("block", [7, 50])
@@ -75,7 +85,7 @@ def test_a_scan_is_what_slow_sums_give(d, sigma, block):
     f = sparker.engine.log_ratio(model, sample.points)
     with jax.enable_x64(True):
         looked = look(model, centres, sample, block)
-        found = scan.scan(looked, jnp.log(jnp.asarray(weights)))
+        found = scanned(looked, jnp.log(jnp.asarray(weights)))
     seen, tilted, chance, statistics = slow_scan(centres, weights, sample, sigma, f)
     np.testing.assert_allclose(found.data, seen, rtol=1e-10)
     np.testing.assert_allclose(found.tilted, tilted, rtol=1e-10)
@@ -111,14 +121,11 @@ def test_what_is_no_candidate_is_no_evidence():
 
     def statistics_of(centres, is_one):
         weight = jnp.log(jnp.asarray(is_one, jnp.float32))
-        return scan.scan(look(idle(0.5), centres, single(sample), 16), weight).statistics
+        return scanned(look(idle(0.5), centres, single(sample), 16), weight).statistics
 
     alone = statistics_of(centres[:20], np.ones(20, bool))
     np.testing.assert_allclose(statistics_of(centres, np.arange(50) < 20), alone, rtol=1e-5)
     assert np.all(statistics_of(centres, np.zeros(50, bool)) == 0)
-
-
-own_candidates = jax.jit(candidates.own_candidates, static_argnames=("design", "block"))
 
 
 def chosen(sample, sigma, n_candidates, key=0):
@@ -196,12 +203,12 @@ def test_candidates_of_a_pool_do_not_depend_on_the_labels():
     design = DESIGN._replace(n_candidates=10)
     widths = jnp.float32([0.5, 1e3])
     key = jax.random.key(0)
-    rows = np.asarray(candidates.shared_candidates(key, points, widths, design, 100)[0])
+    rows = np.asarray(shared_candidates(key, points, widths, design, 100)[0])
     assert rows.shape == (2, 10 * candidates.SHARED)
     assert all(len(set(of_width.tolist())) == rows.shape[1] for of_width in rows)
     assert np.sum(rows[0] >= 3000) == 3
     # Points are all it is given: any labelling of them is looked at in the same places.
-    few, _ = candidates.shared_candidates(jax.random.key(0), points[:30], widths, design, 100)
+    few, _ = shared_candidates(jax.random.key(0), points[:30], widths, design, 100)
     assert all(set(of_width) == set(range(30)) for of_width in np.asarray(few).tolist())
 
 
@@ -211,10 +218,10 @@ def placed(mu, a, sigma, sample, chance=None):
     centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != candidates.NONE)
     weight = jnp.where(is_one, jnp.log(weights), -jnp.inf)
     looked = look(model, centres, single(sample), 64)
-    seen = scan.scan(looked, weight)
+    seen = scanned(looked, weight)
     if chance is not None:
         seen = seen._replace(chance=jnp.float32(chance))
-    new = scan.place(model, seen, looked.t, centres, is_one, 5.0)
+    new = place(model, seen, looked.t, centres, is_one, 5.0)
     return tuple(np.asarray(array) for array in new)
 
 
@@ -274,19 +281,19 @@ def isolated(seed=0):
 
 
 STAIRS = sparker.engine.stairs(8.0, 0.2, steps=100, n_widths=5)
+TWO = sparker.FitConfig(n_kernels=2)
 
 
 def test_a_fit_finds_events_that_no_kernel_starts_near():
-    config = sparker.FitConfig(n_kernels=2)
     for seed in range(3):
-        result = sparker.engine.fit(seed, isolated(), STAIRS, config)
+        result = sparker.engine.fit(seed, isolated(), STAIRS, TWO)
         at_width_one = result.at(2)
         strongest = np.argmax(at_width_one.a)
         np.testing.assert_allclose(at_width_one.mu[strongest], [8.0, 0.0], atol=0.3)
 
 
 def test_statistics_hold_t_and_the_scan():
-    result = sparker.engine.fit(0, isolated(), STAIRS)
+    result = sparker.engine.fit(0, isolated(), STAIRS, TWO)
     assert result.measured.statistics.shape == (5, len(sparker.engine.FAMILIES))
     np.testing.assert_array_equal(result.t, result.measured.statistics[:, 0])
     # Six events alone, each worth up to twice the largest amplitude of 20, found by six of some
@@ -294,16 +301,22 @@ def test_statistics_hold_t_and_the_scan():
     least = 6 * 2 * 20 - 2 * np.log(SHARED * 512)
     assert 0.8 * least < result.measured.statistics[3, 1] <= 6 * 2 * 20
     plain = sparker.engine.fit(
-        0, isolated(), sparker.engine.schedule(8.0, 0.2, steps=50, n_widths=5)
+        0, isolated(), sparker.engine.schedule(8.0, 0.2, steps=50, n_widths=5), TWO
     )
     assert plain.measured.statistics.shape == (5, 1)
+
+
+EVERYWHERE = sparker.FitConfig(n_kernels=2, n_candidates=400)
+"""Looks at all data points: nothing is left to chance."""
 
 
 def test_padding_is_never_seen():
     sample = isolated()
     longer = pad(sample, len(sample.points) + 500)
-    config = sparker.FitConfig(n_candidates=400)  # all data points: nothing is left to chance
-    one, other = (sparker.engine.fit_many(0, stack([s]), STAIRS, config) for s in (sample, longer))
+    one, other = (
+        sparker.engine.fit_many(0, stack([s]), STAIRS, EVERYWHERE, chunk=4)
+        for s in (sample, longer)
+    )
     np.testing.assert_allclose(
         one.measured.statistics[..., 1:], other.measured.statistics[..., 1:], rtol=1e-3, atol=1e-3
     )
@@ -311,13 +324,19 @@ def test_padding_is_never_seen():
 
 def test_a_toy_explores_alike_in_any_company():
     samples = stack([isolated(seed) for seed in range(5)])
-    together = sparker.engine.fit_many(0, samples, STAIRS, chunk=4)
+
+    def fits(order):
+        return sparker.engine.fit_many(
+            0, samples.toys(order), STAIRS, EVERYWHERE, toys=order, chunk=4
+        )
+
+    together = fits(range(5))
     for order in ([3, 1, 4, 0, 2], [4, 3, 2, 1, 0]):
-        again = sparker.engine.fit_many(0, samples.toys(order), STAIRS, toys=order, chunk=4)
+        again = fits(order)
         np.testing.assert_array_equal(
             again.measured.statistics, together.measured.statistics[order]
         )
-    alone = sparker.engine.fit_many(0, samples.toys([2]), STAIRS, toys=[2], chunk=4)
+    alone = fits([2])
     np.testing.assert_array_equal(alone.measured.statistics[0], together.measured.statistics[2])
 
 
@@ -328,14 +347,15 @@ def test_a_pool_is_scanned_as_if_each_toy_were_alone():
     toys = jax.tree.map(jnp.float32, pool(points, labels))
     amplitudes = jnp.float32(rng.uniform(-1, 1, (3, 5)))
 
-    def scanned(sample, a):
+    @jax.jit
+    def scanned_toy(sample, a):
         some = jnp.where(jnp.arange(60) < 50, 0.0, -jnp.inf)
         model = Ensemble(jnp.asarray(centres[:5]), a, jnp.float32(0.4))
         return scan.scan(look(model, centres, sample, 16), some)
 
-    together = jax.vmap(scanned, (sparker.engine.TwoSample(None, 0, 0), 0))(toys, amplitudes)
+    together = jax.vmap(scanned_toy, (sparker.engine.TwoSample(None, 0, 0), 0))(toys, amplitudes)
     for i in range(3):
-        alone = scanned(
+        alone = scanned_toy(
             sparker.engine.TwoSample(toys.points, toys[1][i], toys[2][i]), amplitudes[i]
         )
         for both, one in zip(together, alone, strict=True):

@@ -246,7 +246,8 @@ tables = found.observed.statistics, found.null.statistics
 print(found.p_value.hex(), *(table.tobytes().hex() for table in tables))
 """
     assert batch._mesh(9).size == 1
-    out, error = child(code, XLA_FLAGS="--xla_force_host_platform_device_count=4").communicate()
+    four = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    out, error = child(code, XLA_FLAGS=four).communicate()
     p_value, *tables = out.split()
     found = whole(kind)
     assert p_value == found.p_value.hex(), error

@@ -449,10 +449,10 @@ def found_on(n_devices):
 def test_several_devices_share_the_rows():
     """Each takes a part of every block: the numbers are those of one device."""
 
+    three = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=3"
     run = subprocess.run(
         [sys.executable, "-c", "from tests.test_stream import found_on; print(*found_on(3))"],
-        env=os.environ
-        | {"XLA_FLAGS": "--xla_force_host_platform_device_count=3", "JAX_PLATFORMS": "cpu"},
+        env=os.environ | {"XLA_FLAGS": three, "JAX_PLATFORMS": "cpu"},
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
