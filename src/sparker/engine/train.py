@@ -4,6 +4,7 @@ A fit is ``start``, a ``stage`` for every width and ``finish``, for rows in memo
 come in blocks. A ``Trainer`` makes the sums over rows.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -94,6 +95,12 @@ def spans_of(schedule: Schedule) -> list[tuple[int, int]]:
     return list(zip(begins.tolist(), [*begins[1:].tolist(), n_steps], strict=True))
 
 
+whole = functools.partial(jax.jit, inline=True)
+"""What trainers do between their sums, as one program: where a sum is a pass over a file, each
+operation would be compiled and started by itself. In a traced fit it makes no difference."""
+
+
+@functools.partial(whole, static_argnames="n_widths")
 def start(first: State, n_widths: int) -> Progress:
     """Nothing read off yet."""
     batch, shape = first.mu.shape[:-2], first.mu.shape[-2:]
@@ -120,22 +127,37 @@ def stage(
         if at is not None:
             now = slowed(rates, ((end - t) / (end - begin)).astype(steps.sigma.dtype))
         state = trainer.step(progress.state, steps.sigma[t], now)
-        # Each step overwrites the slot it works towards: what stays is the step read off.
-        slot = steps.slot[t]
-        mu = progress.mu.at[..., slot, :, :].set(state.mu)
-        return Progress(state, mu, progress.a.at[..., slot, :].set(state.a), progress.scanned)
+        return _read_off(progress, state, steps.slot[t])
 
     if at is not None:
         state, found = trainer.place(progress.state, at, steps.sigma[begin])
-        scanned = progress.scanned.at[..., steps.slot[begin], :].set(found)
-        progress = progress._replace(state=state, scanned=scanned)
+        progress = _keep_found(progress, state, found, steps.slot[begin])
     return over_steps(begin, end, advance, progress)
+
+
+@whole
+def _read_off(progress: Progress, state: State, slot: AnyArray) -> Progress:
+    """Each step overwrites the slot it works towards: what stays is the step read off."""
+    mu = progress.mu.at[..., slot, :, :].set(state.mu)
+    return Progress(state, mu, progress.a.at[..., slot, :].set(state.a), progress.scanned)
+
+
+@whole
+def _keep_found(progress: Progress, state: State, found: Array, slot: AnyArray) -> Progress:
+    """What a scan has found, and the kernels it has placed."""
+    scanned = progress.scanned.at[..., slot, :].set(found)
+    return progress._replace(state=state, scanned=scanned)
 
 
 def finish(trainer: Trainer, progress: Progress, steps: Steps, *, scans: bool) -> ReadOffs:
     """What the models say; to be run with JAX's 64-bit types enabled."""
+    evaluation = trainer.evaluate(progress.mu, progress.a, steps.sigma[steps.read_off])
+    return _finished(progress, evaluation, scans=scans)
+
+
+@functools.partial(whole, static_argnames="scans")
+def _finished(progress: Progress, evaluation: Evaluation, *, scans: bool) -> ReadOffs:
     _, mu, a, scanned = progress
-    evaluation = trainer.evaluate(mu, a, steps.sigma[steps.read_off])
     statistics = evaluation.t[..., None]
     if scans:
         statistics = jnp.concatenate([statistics, scanned.astype(statistics.dtype)], -1)

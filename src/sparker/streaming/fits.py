@@ -25,9 +25,19 @@ from sparker.engine.memory import for_blocks, toys_by_labels
 from sparker.engine.sample import AnyArray, TwoSample
 from sparker.engine.scan import Seen
 from sparker.engine.step import Evaluation, State, at_rest, placed, step
-from sparker.engine.train import OnPart, ReadOffs, finish, ignore, spans_of, stage, start, steps_of
+from sparker.engine.train import (
+    OnPart,
+    ReadOffs,
+    finish,
+    ignore,
+    spans_of,
+    stage,
+    start,
+    steps_of,
+    whole,
+)
 from sparker.engine.widths import Schedule
-from sparker.streaming.block_sums import Passes
+from sparker.streaming.block_sums import Drawn, Passes
 from sparker.streaming.labels import Labels
 from sparker.streaming.passes import (
     block_evaluate,
@@ -115,11 +125,20 @@ def choose(seed: int, passes: Passes, schedule: Schedule, unit: float) -> Candid
     n_candidates = min(SHARED * passes.design.n_candidates, n_rows)
     n = min(n_candidates + 1, n_rows)
     drawn = passes.best(draw_isolated, n, key, n_rows, sigma, landmarks.point[0], landmarks.row[0])
-    log_weight = jax.vmap(functools.partial(inclusion_weights, n=n_candidates))(
-        drawn.value, drawn.around
-    )
     rows = np.asarray(drawn.row)[:, :n_candidates].astype(np.int64)
-    return Candidates(rows, drawn.point[:, :n_candidates], log_weight)
+    return Candidates(rows, *_chosen(drawn, n=n_candidates))
+
+
+@functools.partial(whole, static_argnames="n")
+def _chosen(drawn: Drawn, *, n: int) -> tuple[Array, Array]:
+    log_weight = jax.vmap(functools.partial(inclusion_weights, n=n))(drawn.value, drawn.around)
+    return drawn.point[:, :n], log_weight
+
+
+@whole
+def _at(number: AnyArray, candidates: tuple[Array, Array]) -> tuple[Array, Array]:
+    centres, log_weight = candidates
+    return centres[number], log_weight[number]
 
 
 class Stage(NamedTuple):
@@ -185,7 +204,7 @@ def _fit_chunk(
     drawn = passes.best(draw_data, min(n_kernels, passes.pool.rows.shape[0]), keys)
     n_drawn = np.clip(np.pad(labels.n_data, (0, missing)), 1, drawn.row.shape[1])
     which = jnp.asarray(np.arange(n_kernels) % n_drawn[:, None])
-    first = _start(jnp.take_along_axis(drawn.point, which[..., None], 1))
+    first = _start(drawn.point, which)
     expected = np.pad(labels.expected, (0, missing))
     per_event = jnp.asarray(1 / np.where(expected > 0, expected, 1), config.dtype)
     blocks = Blocks(passes, per_event, config.rates.clip)
@@ -198,14 +217,16 @@ def _fit_chunk(
         if candidates is not None:
             is_there = labels.there(candidates.rows[number])  # (B, C)
             is_one = jnp.asarray(np.pad(is_there, ((0, missing), (0, 0))))
-            at = Stage(candidates.centres[number], is_one, candidates.log_weight[number])
+            centres, log_weight = _at(number, candidates[1:])
+            at = Stage(centres, is_one, log_weight)
         span = np.int64(begin), np.int64(end)
         progress = stage(blocks, progress, steps, span, at, config.rates, over_steps)
     return finish(blocks, progress, steps, scans=candidates is not None)
 
 
 @compiled
-def _start(mu: Array) -> State:  # (B, M, d)
+def _start(drawn: Array, which: Array) -> State:  # (B, k, d), (B, M)
+    mu = jnp.take_along_axis(drawn, which[..., None], 1)
     return jax.vmap(at_rest)(mu, jnp.zeros(mu.shape[:-1], mu.dtype))
 
 
