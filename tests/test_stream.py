@@ -28,11 +28,11 @@ LITTLE = 2**21
 """Bytes: several blocks of a thousand rows."""
 
 QUICK = {
-    "config": FitConfig(n_candidates=16),
+    "config": FitConfig(n_kernels=3, n_candidates=16),
     "widths": WidthConfig(steps=20, n_widths=2),
     "chunk": 4,  # one program for all
 }
-EXACT = FitConfig(dtype=np.float64, n_candidates=64)
+EXACT = FitConfig(n_kernels=3, dtype=np.float64, n_candidates=64)
 
 
 def two(d=2, n=9000, seed=0):
@@ -364,7 +364,7 @@ def test_a_full_disk_is_said_before_anything_is_written(monkeypatch):
 
 
 def test_the_command_streams_any_file_that_knows_its_rows(tmp_path):
-    reference, data = two()
+    reference, data = two(n=2000)
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     names = ["pt", "eta"]
@@ -374,7 +374,7 @@ def test_the_command_streams_any_file_that_knows_its_rows(tmp_path):
     np.save(tmp_path / "data.npy", data)
 
     def run(*arguments):
-        quick = ("--toys", "19", "--steps", "20", "--stream", "--alpha", "0.06")
+        quick = "--toys 19 --steps 20 --kernels 2 --stream --alpha 0.06".split()
         return CliRunner().invoke(main, ["test", *map(str, arguments), *quick])
 
     found = run(
