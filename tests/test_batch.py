@@ -16,6 +16,7 @@ CHUNK = 4
 N_TOYS = 10
 STEPS = 40
 FORMS = {"direct": 2, "product": 12}
+DOUBLE = sparker.FitConfig(dtype=np.float64)
 
 
 def make_pool(
@@ -76,10 +77,9 @@ def test_rows_that_only_other_toys_use_change_no_bit(d):
 def test_chunk_sizes_and_forms_agree_up_to_rounding(d):
     samples = make_pool(d)
     widths = widths_of(samples)
-    settings = sparker.FitConfig(dtype=np.float64)
-    whole = sparker.engine.fit_many(3, samples, widths, settings, chunk=CHUNK)
-    other = sparker.engine.fit_many(3, samples, widths, settings, chunk=7)
-    copied = sparker.engine.fit_many(3, per_toy(samples), widths, settings, chunk=CHUNK)
+    whole = sparker.engine.fit_many(3, samples, widths, DOUBLE, chunk=CHUNK)
+    other = sparker.engine.fit_many(3, samples, widths, DOUBLE, chunk=7)
+    copied = sparker.engine.fit_many(3, per_toy(samples), widths, DOUBLE, chunk=CHUNK)
     for result in (other, copied):
         np.testing.assert_allclose(result.t, whole.t, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(result.models.mu, whole.models.mu, rtol=1e-8, atol=1e-8)
@@ -217,9 +217,12 @@ def test_padding_changes_nothing_even_far_from_zero(d):
         1e6 + rng.normal(size=(170, d)), 1e6 + rng.normal(size=(30, d))
     )
     widths = widths_of(sample)
-    settings = sparker.FitConfig(dtype=np.float64)
-    plain = sparker.engine.fit(3, sample, widths, settings)
-    padded = sparker.engine.fit(3, sparker.engine.pad(sample, 300), widths, settings)
+
+    def fit(sample):
+        only = sparker.engine.TwoSample(sample.points, *(weight[None] for weight in sample[1:]))
+        return sparker.engine.fit_many(3, only, widths, DOUBLE, chunk=CHUNK)
+
+    plain, padded = fit(sample), fit(sparker.engine.pad(sample, 300))
     np.testing.assert_allclose(padded.t, plain.t, rtol=1e-6, atol=1e-6)
 
 
@@ -254,9 +257,7 @@ def test_training_keeps_to_its_precision_and_the_statistic_is_double():
     result = sparker.engine.fit_many(0, single, widths_of(samples), chunk=CHUNK)
     assert result.models.mu.dtype == result.models.a.dtype == np.float32
     assert result.t.dtype == np.float64
-    double = sparker.engine.fit_many(
-        0, single, widths_of(samples), sparker.FitConfig(dtype=np.float64), chunk=CHUNK
-    )
+    double = sparker.engine.fit_many(0, single, widths_of(samples), DOUBLE, chunk=CHUNK)
     assert {array.dtype for array in double.models} == {np.dtype(np.float64)}
 
 
