@@ -62,6 +62,9 @@ class TestConfig:
     statistic: AnyStatistic | None = None
     """Another statistic than SparKer's, of ``sparker.statistics`` or a function (rng, sample) -> t;
     it does not go with ``config`` and ``widths``, which are about SparKer's kernels."""
+    explain: bool = True
+    """Whether to say how many, where, which rows and which columns as well; it takes about as long
+    as ten toys."""
     stop: Sequential | None = None
     """When to stop early, see ``Sequential``; left out, all toys are made."""
     store: str | PathLike[str] | None = None
@@ -146,6 +149,7 @@ class TestKeywords(TypedDict, total=False):
     preprocess: Preprocess
     combine: Combination
     statistic: AnyStatistic | None
+    explain: bool
     stop: Sequential | None
     store: str | PathLike[str] | None
     progress: Progress | None

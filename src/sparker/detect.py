@@ -17,6 +17,8 @@ from sparker.calibration.settings import plain
 from sparker.calibration.toys import Executor, Table
 from sparker.config import TestConfig, TestKeywords, defaults, from_keywords
 from sparker.engine.sample import column_names
+from sparker.findings.explain import Answers, explain
+from sparker.findings.frames import kind_of
 from sparker.findings.interpret import interpret
 from sparker.nulls import Samples, largest_toy, samples
 from sparker.result import TestResult
@@ -66,9 +68,8 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     ranked = experiment.rank(table)
     assert ranked is not None  # all toys are there, or stop said so
     timings = {"prepare": prepared - began, "toys": trained - prepared}
-    return experiment.result(
-        table, ranked, column_names(reference) or column_names(data), timings, began
-    )
+    names = column_names(reference) or column_names(data)
+    return experiment.result(table, ranked, names, kind_of(data), timings, began)
 
 
 def _with_settings(function: Callable[..., Any], *positional: str) -> None:
@@ -156,14 +157,18 @@ class Experiment(NamedTuple):
         self,
         table: Table,
         ranked: Ranked,
-        columns: tuple[str, ...],
+        names: tuple[str, ...],
+        frame: str | None,
         timings: dict[str, float],
         began: float,
     ) -> TestResult:
         """Everything there is to say."""
         config, prepared = self.config, self.plan.prepared
         n_made = len(ranked.score) + (config.stop.table if config.stop else 0)
-        found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, columns)
+        found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, names)
+        explaining = time.perf_counter()
+        answers = self.explain(ranked.p_value, names) if config.explain else None
+        timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
         found["notes"] = (*self.notes, *found["notes"])
@@ -176,6 +181,8 @@ class Experiment(NamedTuple):
         }
         return TestResult(
             **found,
+            answers=answers,
+            frame=frame,
             preprocess=plain(config.preprocess),
             combine=plain(config.combine),
             n_labellings=self.n_labellings,
@@ -184,6 +191,24 @@ class Experiment(NamedTuple):
             versions=versions(),
             timings={**timings, "total": time.perf_counter() - began},
         )
+
+
+    def explain(self, p_value: float, names: tuple[str, ...]) -> Answers:
+        """How many, where, which rows, which columns."""
+        programs = keep_compiled()
+        try:
+            return explain(
+                self.observed,
+                self.statistic,
+                self.plan.prepared,
+                p_value,
+                seed=int(self.config.seed),
+                chunk=None if callable(self.chunk) else self.chunk,
+                group_rows=self.config.scheme.group_rows,
+                names=names,
+            )
+        finally:
+            hand_over(programs)
 
 
 def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experiment:

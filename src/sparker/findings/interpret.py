@@ -1,5 +1,6 @@
 """From the table of toys to an answer: which width, which rows, what to know of them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def interpret(
     statistics = np.asarray(measured.statistics)
     check_finite(statistics[0])
     p_by_statistic = ranked.p_by_column.reshape(statistics.shape[1:])
-    best, best_family = clearest(statistics, p_by_statistic)
+    best, best_family = decided(statistics, p_by_statistic)
     columns = prepared.statistic.columns
     data_components = reference_components = None
     if table.models is not None:
@@ -60,28 +61,29 @@ def interpret(
         "reference_components": reference_components,
         **_plane(transform, data, reference, observed.shown_weights),
         "reference_weights": observed.shown_weights,
+        **_kept(observed),
         "competition": plain(statistic.competition),
         "expected": observed.expected,
         "n_reference": len(observed.reference),
-        "columns": names,
+        "names": names,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "notes": _notes(transform, observed, names),
     }
 
 
-def clearest(statistics: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m, r), (m, r)
-    """The width whose kernels tell most, and what is read off there most clearly.
+def decided(statistics: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m, r), (m, r)
+    """The width and the statistic of the smallest p-value.
 
-    Of the widths at which the statistic of the whole model has its smallest p-value, the one where
-    it is furthest above that of the toys: both are log-likelihoods, and comparable. Of its
-    statistics, which are not, the one furthest out in spreads of the toys.
+    Of several with the same, the one furthest out in spreads of the toys.
     """
     toys = np.where(np.isfinite(statistics[1:]), statistics[1:], np.nan)
     toys = np.where(np.isnan(toys).all(0), statistics[0], toys)  # no toy there: it says nothing
-    beyond = statistics[0] - np.nanmean(toys, axis=0)
     spread = np.nanstd(toys, axis=0)
-    width = int(np.argmax(np.where(p[:, 0] == p[:, 0].min(), beyond[:, 0], -np.inf)))
-    distance = beyond[width] / np.where(spread[width] > 0, spread[width], 1)
-    return width, int(np.argmax(np.where(p[width] == p[width].min(), distance, -np.inf)))
+    distance = (statistics[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
+    width, family = np.unravel_index(
+        np.argmax(np.where(p == p.min(), distance, -np.inf)), p.shape
+    )
+    return int(width), int(family)
 
 
 MAX_FOR_PLANE = 20_000
@@ -101,6 +103,20 @@ def _plane(
         "reference_plane": reference @ directions,
         "directions": directions,
     }
+
+
+MAX_KEPT = 2**23
+"""Values of reference rows that a result keeps."""
+
+
+def _kept(observed: Samples) -> dict[str, np.ndarray]:
+    """The rows as they were given; of very many reference rows, some."""
+    shown = observed.reference.shown
+    kept = np.arange(len(shown))
+    most = max(1000, MAX_KEPT // shown.shape[1])
+    if len(shown) > most:
+        kept = np.sort(np.random.default_rng(0).choice(len(shown), most, replace=False))
+    return {"data": observed.data, "reference": shown[kept], "reference_rows": kept}
 
 
 def _notes(transform: Transform, observed: Samples, names: tuple[str, ...]) -> tuple[str, ...]:

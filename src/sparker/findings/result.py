@@ -2,6 +2,7 @@
 
 import html
 import os
+from collections.abc import Container
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -18,8 +19,11 @@ from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import as_points, check_columns, column_names
-from sparker.findings.effect import Effect, effect_of
-from sparker.findings.saved import KIND, TUPLES, restore, same
+from sparker.findings.explain import Answers
+from sparker.findings.frames import Frame, as_frame
+from sparker.findings.rows import listed
+from sparker.findings.saved import KIND, TUPLES, answers_parts, restore, same
+from sparker.findings.words import LEVEL, READINGS, in_json, sentences
 from sparker.system import archive
 
 
@@ -53,9 +57,11 @@ class Result:
     """What the data's p-values combine to, see ``sparker.calibration.combine``."""
     null_combined_score: np.ndarray  # (toys compared,)
     best: int
-    """The width whose kernels tell most, at which ``data_log_ratio`` and ``effect`` are given."""
+    """The width of the reading that decided, at which ``data_log_ratio`` is given."""
     best_family: int
-    """The statistic that stands out most there."""
+    """The statistic that decided there."""
+    answers: Answers | None
+    """How many, where, which rows, which columns; None where nobody asked."""
     models: Ensemble | None  # of (m, ...); None where another statistic was used, as below
     transform: Transform
     data_components: np.ndarray | None  # (N_D, M) f_i of each data row, in the order given
@@ -64,8 +70,13 @@ class Result:
     reference_plane: np.ndarray  # (N_R, 2)
     directions: np.ndarray  # (r, 2) what spans that plane, in the r coordinates of the fit
     reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
-    columns: tuple[str, ...]
-    """The names of the features, where the samples came with any."""
+    data: np.ndarray  # (N_D, d) the data as they were given
+    reference: np.ndarray  # (n, d) reference rows as they were given, some if they are very many
+    reference_rows: np.ndarray  # (n,) which of the N_R they are
+    names: tuple[str, ...]
+    """The names of the columns, where the samples came with any."""
+    frame: str | None
+    """The library of the data frames that the samples came as, if they did."""
     preprocess: str
     """How rows became points of the fit, by name."""
     combine: str
@@ -84,7 +95,11 @@ class Result:
     versions: dict[str, str]
     timings: dict[str, float]
     """Seconds."""
+    made: str
+    """When, in universal time."""
     notes: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    """The files of reference and data, where they came from files."""
 
     @property
     def significance(self) -> float:
@@ -142,23 +157,115 @@ class Result:
         return self.transform.inverse(np.asarray(self.model.mu))
 
     @property
-    def effect_excess(self) -> Effect:
-        """How many data events too many there are, at the best width."""
-        return self._effect("excess")
+    def at_least(self) -> int | None:
+        """So many data rows are anomalous at least, with 95 % confidence; None if unknown."""
+        bound = None if self.answers is None else self.answers.at_least
+        return None if bound is None else bound.too_many
 
     @property
-    def effect_deficit(self) -> Effect:
-        """How many expected events are missing, at the best width."""
-        return self._effect("deficit")
+    def missing_at_least(self) -> int | None:
+        """So many rows are missing from the data at least, with 95 % confidence."""
+        bound = None if self.answers is None else self.answers.at_least
+        return None if bound is None else bound.missing
 
-    def _effect(self, name: str) -> Effect:
-        observed, null = (getattr(measured, name) for measured in (self.observed, self.null))
-        return effect_of(observed[self.best], null[:, self.best])
+    @property
+    def ranking(self) -> np.ndarray:  # (N_D,)
+        """The data rows, the most anomalous first; rows that took no part come last."""
+        found = self._explained
+        return np.lexsort((-found.score, -np.nan_to_num(found.probability, nan=-1.0)))
+
+    def rows(self, fdr: float | None = None) -> Frame:
+        """The data rows, the most anomalous first, each with the probability that it is anomalous.
+
+        With ``fdr`` only those of a list in which, on average, at most this share is ordinary: if
+        0.2, four in five of the rows listed are anomalous or more, averaged over many samples.
+        """
+        found, order = self._explained, self.ranking
+        if fdr is not None:
+            order = order[self.listed(fdr)[order]]
+        own = {
+            "row": order,
+            "probability": found.probability[order],
+            "region": self.region_of_row[order],
+        }
+        if found.row_p_values is not None:
+            own["p_value"] = found.row_p_values[order]
+        values = {name: self.data[order, i] for i, name in enumerate(self.column_labels)}
+        # The user's own columns keep their names, whatever else is said of the rows.
+        return as_frame({**{_beside(k, values): v for k, v in own.items()}, **values}, self.frame)
+
+    def listed(self, fdr: float) -> np.ndarray:  # (N_D,)
+        """Whether each data row is in the list at this false discovery rate."""
+        if not 0 < fdr < 1:
+            raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
+        p = self._explained.row_p_values
+        if p is None:
+            raise ValueError(
+                "no list of rows has a known false discovery rate where rows come in groups or "
+                "have weights of their own; rows() gives all of them, the most anomalous first"
+            )
+        return listed(p, fdr)
+
+    def regions(self) -> Frame:
+        """Where the data differ, the surest region first; ``answers.regions`` has their rows."""
+        found = self._explained.regions
+        low, high = ([(one.interval or (np.nan, np.nan))[i] for one in found] for i in (0, 1))
+        return as_frame(
+            {
+                "rule": [one.rule for one in found],
+                "kind": ["missing" if one.lack else "too many" for one in found],
+                "data_rows": [one.n_data for one in found],
+                "expected": [one.expected for one in found],
+                "too_many": [one.too_many for one in found],
+                "low": low,
+                "high": high,
+                "p_value": [np.nan if one.p_value is None else one.p_value for one in found],
+                "confirmed": [one.confirmed for one in found],
+            },
+            self.frame,
+        )
+
+    def columns(self) -> Frame:
+        """Each column on its own, as drift tools show it; the most different first."""
+        found = sorted(self._explained.columns, key=lambda one: (one.p_value, -one.distance))
+        labels = self.column_labels
+        return as_frame(
+            {
+                "column": [labels[one.column] for one in found],
+                "test": [one.test for one in found],
+                "distance": [one.distance for one in found],
+                "p_value": [one.p_value for one in found],
+                "differs": [one.differs for one in found],
+                "reference_median": [one.reference_quartiles[1] for one in found],
+                "data_median": [one.data_quartiles[1] for one in found],
+            },
+            self.frame,
+        )
+
+    @property
+    def column_labels(self) -> list[str]:
+        """The names of the columns, or their numbers."""
+        return list(self.names) or [f"column {i}" for i in range(self.data.shape[1])]
+
+    @property
+    def region_of_row(self) -> np.ndarray:  # (N_D,)
+        """The surest region of too many rows that a data row is in, from 1 on; 0 for none."""
+        found = np.zeros(len(self.data), int)
+        for number, region in reversed(list(enumerate(self._explained.regions, 1))):
+            if not region.lack:
+                found[list(region.rows)] = number
+        return found
+
+    @property
+    def _explained(self) -> Answers:
+        if self.answers is None:
+            raise ValueError("this test was made without answers; test again with explain=True")
+        return self.answers
 
     def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i at new rows, preprocessed as the samples were."""
         model = self.model
-        check_columns("rows", column_names(rows), "the test's reference", self.columns)
+        check_columns("rows", column_names(rows), "the test's reference", self.names)
         try:
             competition = option(str(self.competition))
         except ValueError as error:
@@ -188,12 +295,13 @@ class Result:
             f"{self.above} of {self.n_toys} anomaly-free experiments look at least as different "
             "from the reference as the data do",
         ]
-        if self.models is not None:
+        if self.models is not None and self.p_value <= LEVEL:
             lines.append(
-                f"most clearly at width {self.widths[self.best]:.3g} of "
-                f"{self.widths[0]:.3g} to {self.widths[-1]:.3g}: "
-                f"{self.effect_excess} events too many, {self.effect_deficit} missing"
+                f"seen most clearly by {READINGS[self.families[self.best_family]]} at width "
+                f"{self.widths[self.best]:.3g} of {self.widths[0]:.3g} to {self.widths[-1]:.3g}"
             )
+        if self.answers is not None:
+            lines += sentences(self)
         if self.n_failed:
             lines.append(
                 f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
@@ -232,14 +340,18 @@ class Result:
             "best_family": self.families[self.best_family],
         }
         if self.models is not None:
-            found["excess"] = self.effect_excess._asdict()
-            found["deficit"] = self.effect_deficit._asdict()
             found["kernels"] = [
                 {"location": location.tolist(), "amplitude": float(a)}
                 for location, a in zip(self.locations, self.model.a, strict=True)
             ]
+        if self.answers is not None:
+            found |= in_json(self)
         return found | {
-            "columns": list(self.columns),
+            "files": list(self.files),
+            "made": self.made,
+            "data_rows": len(self.data),
+            "reference_rows": self.n_reference,
+            "columns": list(self.names),
             "dropped_columns": self.transform.dropped.tolist(),
             "settings": self.settings,
             "seed": self.seed,
@@ -257,7 +369,10 @@ class Result:
         contents: dict[str, np.ndarray] = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, TUPLES):
+            if isinstance(value, Answers):
+                header[field.name], arrays = answers_parts(value)
+                contents |= arrays
+            elif isinstance(value, TUPLES):
                 contents |= {f"{field.name}.{k}": np.asarray(v) for k, v in value._asdict().items()}
             elif isinstance(value, np.ndarray):
                 contents[field.name] = value
@@ -294,6 +409,13 @@ class Result:
             f"<TestResult p_value={self.p_value:.4g} significance {self.significance:.2f} "
             f"toys={self.n_toys}>"
         )
+
+
+def _beside(name: str, others: Container[str]) -> str:
+    """A name that none of the others has."""
+    while name in others:
+        name += "_"
+    return name
 
 
 def _finite(value: float) -> float | None:

@@ -9,8 +9,15 @@ from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import as_weights
+from sparker.findings.bound import AtLeast
+from sparker.findings.columns import ColumnTest
+from sparker.findings.explain import Answers
+from sparker.findings.regions import Condition, Region
 
 KIND = "test result"
+ANSWERS = "answers"
+ARRAYS = "probability", "score", "row_p_values"
+"""Those of the answers that are written as arrays; the others are plain values."""
 
 
 TUPLES = Ensemble | Measured | Transform
@@ -33,6 +40,8 @@ def restore(
     for name in names:
         if name in contents:
             values[name] = contents[name]
+        elif name == ANSWERS:
+            values[name] = _answers(header[name], contents)
         elif name in PARTS and f"{name}.{PARTS[name]._fields[0]}" in contents:
             kind = PARTS[name]
             values[name] = kind(*(contents[f"{name}.{part}"] for part in kind._fields))
@@ -40,7 +49,7 @@ def restore(
             values[name] = header[name]
     low, high = values["interval"]
     values["interval"] = float(low), float(high)
-    for name in ("columns", "notes", "families"):
+    for name in ("names", "notes", "families", "files"):
         values[name] = tuple(str(item) for item in values[name])
     n_widths, n_families = len(values["widths"]), len(values["families"])
     observed, null = values["observed"], values["null"]
@@ -56,6 +65,13 @@ def restore(
     for name, end in (("best", n_widths), ("best_family", n_families)):
         if not 0 <= values[name] < end:
             raise ValueError(f"{name} is {values[name]}")
+    n_data, n_columns = len(values["data_plane"]), len(values["transform"].centre)
+    _check_shape("data", values["data"], (n_data, n_columns))
+    _check_shape("reference", values["reference"], (len(values["reference_rows"]), n_columns))
+    if not np.all(np.isin(values["reference_rows"], np.arange(len(values["reference_plane"])))):
+        raise ValueError("reference_rows are not rows of the reference")
+    if values[ANSWERS] is not None:
+        _check_answers(values[ANSWERS], n_data, n_columns)
     n_fitted = values["transform"].matrix.shape[-1]
     if values["directions"].shape != (n_fitted, 2):
         raise ValueError(f"directions has shape {values['directions'].shape}, not ({n_fitted}, 2)")
@@ -66,6 +82,74 @@ def restore(
     return values
 
 
+def answers_parts(answers: Answers) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The answers as plain values and as arrays."""
+    arrays = {f"{ANSWERS}.{name}": getattr(answers, name) for name in ARRAYS}
+    return (
+        {
+            "at_least": answers.at_least,
+            "regions": answers.regions,
+            "columns": answers.columns,
+        },
+        {name: array for name, array in arrays.items() if array is not None},
+    )
+
+
+def _answers(plain: Mapping[str, Any] | None, contents: Mapping[str, np.ndarray]) -> Answers | None:
+    if plain is None:
+        return None
+    arrays = {name: contents.get(f"{ANSWERS}.{name}") for name in ARRAYS}
+    bound = plain["at_least"]
+    return Answers(
+        at_least=None if bound is None else AtLeast(*map(int, bound)),
+        probability=arrays["probability"],  # type: ignore[arg-type]
+        score=arrays["score"],  # type: ignore[arg-type]
+        row_p_values=arrays["row_p_values"],
+        regions=tuple(_region(*values) for values in plain["regions"]),
+        columns=tuple(
+            ColumnTest(int(i), str(test), float(distance), float(p), tuple(before), tuple(after))
+            for i, test, distance, p, before, after in plain["columns"]
+        ),
+    )
+
+
+def _region(
+    rule: Any,
+    conditions: Any,
+    lack: Any,
+    n_data: Any,
+    expected: Any,
+    too_many: Any,
+    interval: Any,
+    p_value: Any,
+    rows: Any,
+) -> Region:
+    return Region(
+        str(rule),
+        tuple(Condition(int(column), *bounds) for column, *bounds in conditions),
+        bool(lack),
+        int(n_data),
+        float(expected),
+        float(too_many),
+        None if interval is None else (float(interval[0]), float(interval[1])),
+        None if p_value is None else float(p_value),
+        tuple(int(row) for row in rows),
+    )
+
+
+def _check_answers(answers: Answers, n_data: int, n_columns: int) -> None:
+    for name in ARRAYS:
+        array = getattr(answers, name)
+        if array is not None or name != "row_p_values":
+            _check_shape(name, np.asarray(array), (n_data,))
+    if any(not 0 <= row < n_data for region in answers.regions for row in region.rows):
+        raise ValueError("a region has rows that are not there")
+    used = [one.column for region in answers.regions for one in region.conditions]
+    used += [one.column for one in answers.columns]
+    if any(not 0 <= column < n_columns for column in used):
+        raise ValueError("an answer is about a column that is not there")
+
+
 def _check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, not {shape}")
@@ -73,6 +157,10 @@ def _check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two fields are equal to the bit."""
+    if isinstance(one, Answers):
+        return isinstance(other, Answers) and all(
+            same(a, b) for a, b in zip(one, other, strict=True)
+        )
     if isinstance(one, TUPLES):
         return isinstance(other, type(one)) and all(
             same(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True)

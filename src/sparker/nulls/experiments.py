@@ -37,6 +37,8 @@ class Scheme(ABC):
 
     streams: ClassVar[bool] = False
     """Whether it can do without all rows of the reference in memory."""
+    group_rows: int | None = None
+    """Of larger groups only this many rows take part, where rows are relabelled."""
 
     @property
     def features(self) -> frozenset[str]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.engine.sample import as_weights
-from sparker.streaming.reference import Reference, as_reference
+from sparker.streaming.reference import Held, Reference, as_reference
 
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike] | Callable[[Any], ArrayLike]
 """Weights of the reference rows; those and the weights of the data rows; or a function of rows."""
@@ -36,6 +36,12 @@ class Samples(NamedTuple):
     def shown_weights(self) -> np.ndarray | None:  # (n,)
         """Those of the reference rows that are shown."""
         return None if self.weights is None else self.weights[self.reference.shown_rows]
+
+    @property
+    def shown(self) -> "Samples":
+        """The same with only those reference rows that are shown, which are in memory."""
+        rows = self.reference.shown
+        return self._replace(reference=Held(rows, rows), weights=self.shown_weights)
 
     def check_rows(self, n: int) -> None:
         """Refuse samples of fewer rows."""

@@ -44,6 +44,10 @@ class Permutation(Scheme):
         """One pool for the observed sample and all toys."""
         if observed.reference.streamed:
             return relabelled_rows(observed, seed)
+        return self.pool(observed, seed).experiments()
+
+    def pool(self, observed: Samples, seed: int) -> Pool:
+        """The rows that may change places."""
         rng = toy_rng(seed, 0)
         n_reference, n_data = len(observed.reference), len(observed.data)
         notes = []
@@ -72,16 +76,16 @@ class Permutation(Scheme):
         strata = _of_both(observed.strata, rows)
         if strata is not None:
             _check_strata(strata, rows >= n_reference, measure)
-        pool = Pool(
+        return Pool(
             np.concatenate([observed.reference.shown, observed.data])[rows],
             labeller,
             seed,
+            rows=rows,
             measure=measure,
             strata=strata,
             expected=observed.expected,
             notes=(*notes, *more),
         )
-        return pool.experiments()
 
     def _cut(self, rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
         """The rows that take part; of groups that are too large, random ones."""

@@ -29,6 +29,8 @@ class Pool:
     points: np.ndarray  # (N, d)
     labeller: Labeller
     seed: int
+    rows: np.ndarray | None = None
+    """(N,) which rows they are, of the reference and then of the data."""
     measure: np.ndarray | None = None  # (N,) how much a row counts as reference; None for ones
     strata: np.ndarray | None = None  # (N,) within which reference and data add up to as much
     expected: float | None = None

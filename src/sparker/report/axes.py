@@ -26,7 +26,7 @@ class Plane(NamedTuple):
 def feature_names(result: Result) -> list[str]:
     """The user's names of the columns, or numbers."""
     n = len(result.transform.centre)
-    return list(result.columns) or [f"feature {i}" for i in range(n)]
+    return list(result.names) or [f"feature {i}" for i in range(n)]
 
 
 def plane(result: Result) -> Plane:

@@ -160,7 +160,7 @@ def _location(result: Result, kernel: int) -> tuple[list[tuple[str, float]], boo
     if len(values) <= FEATURES:
         return list(zip(names, values.tolist(), strict=True)), False
     transform = result.transform
-    if not result.columns or result.preprocess not in SCALED:
+    if not result.names or result.preprocess not in SCALED:
         return [], False
     # In units of each feature's spread, or nearly.
     far = np.zeros(len(values))

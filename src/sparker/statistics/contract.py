@@ -80,6 +80,15 @@ class Statistic(ABC):
         """The parts of the log-ratio at points, of a statistic that fits models."""
         raise NotImplementedError(f"{type(self).__name__} fits no models")
 
+    def log_ratios(
+        self, prepared: Prepared, seed: int, samples: TwoSample, chunk: int | None
+    ) -> np.ndarray:  # (B, N, m)
+        """Fit a batch that shares its points, and give the log-ratio at all of them.
+
+        One for each of m columns; none where the statistic fits no models.
+        """
+        return np.zeros((*samples.data_weight.shape, 0))
+
 
 def one_by_one(
     seed: int, numbers: Sequence[int], batch: TwoSample

@@ -6,8 +6,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from sparker.engine.batch import fit_many
 from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import Competition, Ensemble, components
+from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
@@ -39,6 +41,22 @@ class KernelStatistic(Statistic):
     def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i."""
         return components(model, points, self.competition)
+
+    def log_ratios(
+        self, prepared: Any, seed: int, samples: TwoSample, chunk: int | None
+    ) -> np.ndarray:  # (B, N, m)
+        """At every width; zero where a fit did not stay finite."""
+        fits = fit_many(seed, samples, prepared.schedule, self.config, chunk=chunk)
+        points, n_widths = np.asarray(samples.points), fits.t.shape[1]
+        found = np.stack(
+            [
+                np.stack(
+                    [self.components(fit.at(i), points).sum(1) for i in range(n_widths)], axis=-1
+                )
+                for fit in map(fits.toy, range(len(fits.t)))
+            ]
+        )
+        return np.where(fits.finite[:, None, None], found, 0)
 
 
 class PreparedKernels(NamedTuple):

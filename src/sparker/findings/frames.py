@@ -1,0 +1,38 @@
+"""Tables given back in the kind that the samples came in."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+Frame = Any
+"""A data frame of the library that the samples came from; of arrays, a structured NumPy array."""
+
+
+def kind_of(samples: Any) -> str | None:
+    """The library of a data frame, by name; None for anything else."""
+    if not nw.dependencies.is_into_dataframe(samples):
+        return None
+    return nw.from_native(samples, eager_only=True).implementation.name.lower()
+
+
+def as_frame(table: Mapping[str, Sequence[Any] | np.ndarray], kind: str | None) -> Frame:
+    """Columns as a data frame of this kind.
+
+    >>> as_frame({"row": [3, 1], "p_value": [0.5, 0.25]}, None)["p_value"].tolist()
+    [0.5, 0.25]
+    """
+    columns = {name: np.asarray(values) for name, values in table.items()}
+    if kind is None:
+        dtype = [(name, values.dtype) for name, values in columns.items()]
+        found = np.empty(len(next(iter(columns.values()))), dtype)
+        for name, values in columns.items():
+            found[name] = values
+        return found
+    try:
+        return nw.from_dict(columns, backend=kind).to_native()
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"the samples came as data frames of {kind}, which is not installed here; install it"
+        ) from error

@@ -1,0 +1,369 @@
+"""Where the data differ: rules in the user's own columns, each with its own evidence.
+
+Rules are found by telling a mixture of data and hidden reference rows from the rest of the
+reference, see ``mixtures``. The search cannot tell which rows of the mixture are data, so afterwards
+these can be counted: in a region of ordinary rows, data and hidden rows are labelled at random.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binom
+
+from sparker.findings.mixtures import Mixture
+from sparker.findings.orders import AROUND, Order, counts, sizes, surprise
+
+MAX_CONDITIONS = 3
+MAX_EXCESSES = 3
+"""Rules for rows that are too many; one more is for rows that are missing."""
+
+N_EDGES = 24
+"""Bounds that are tried for each column, evenly over its rows; some more in its tails."""
+
+N_STARTS = 6
+"""First conditions from which the search goes on."""
+
+DIGITS = 3
+"""Of the bounds: what is counted is what is printed."""
+
+MIN_ROWS = 3
+LEVEL = 0.05
+"""A region is confirmed if its p-value, corrected for the number of regions, is no larger."""
+
+MAX_COLUMNS = 1000
+"""Of more columns, those that differ most one by one are searched."""
+
+
+class Condition(NamedTuple):
+    """Values of a column that are above one bound and no further up than another."""
+
+    column: int
+    above: float | None
+    at_most: float | None
+
+    def holds(self, values: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
+        """For which rows."""
+        column = values[:, self.column]
+        found = np.ones(len(column), bool)
+        if self.above is not None:
+            found &= column > self.above
+        if self.at_most is not None:
+            found &= column <= self.at_most
+        return found
+
+    def text(self, names: Sequence[str]) -> str:
+        """In words."""
+        name = names[self.column] if names else f"column {self.column}"
+        if self.at_most is None:
+            return f"{name} above {_plain(self.above)}"
+        if self.above is None:
+            return f"{name} at most {_plain(self.at_most)}"
+        return f"{name} between {_plain(self.above)} and {_plain(self.at_most)}"
+
+
+def _plain(bound: float | None) -> str:
+    assert bound is not None
+    return f"{bound:.10g}"
+
+
+class Found(NamedTuple):
+    """A region that the search came up with, before anything in it was counted."""
+
+    inside: np.ndarray  # (N,)
+    conditions: tuple[Condition, ...]
+    centre: int | None  # the row that it is around, where it is no rule
+    lack: bool
+    worth: float
+    """The squared surprise there, less the logarithm of how many were tried."""
+    n_tries: float
+
+
+class Region(NamedTuple):
+    """A region with what was counted in it."""
+
+    rule: str
+    """In words, in the user's columns and units."""
+    conditions: tuple[Condition, ...]
+    lack: bool
+    """Whether rows are missing there, rather than too many."""
+    n_data: int
+    """Data rows there."""
+    expected: float
+    """How many there should be, from the hidden reference rows there."""
+    too_many: float
+    """Anomalous rows there, or minus the number missing: ``n_data - expected``."""
+    interval: tuple[float, float] | None
+    """A 95 % interval of the same; None where rows are not independent."""
+    p_value: float | None
+    """Corrected for the number of regions; None where rows are not independent."""
+    rows: tuple[int, ...]
+    """The data rows there, counted from 0."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the rows that were counted bear out what the search found."""
+        return self.p_value is not None and self.p_value <= LEVEL
+
+    def to_dict(self, names: Sequence[str]) -> dict[str, object]:
+        """As JSON knows it."""
+        low, high = self.interval or (None, None)
+        return {
+            "rule": self.rule,
+            "conditions": [
+                {
+                    "column": names[one.column] if names else one.column,
+                    "above": one.above,
+                    "at_most": one.at_most,
+                }
+                for one in self.conditions
+            ],
+            "kind": "missing" if self.lack else "too many",
+            "data_rows": self.n_data,
+            "expected": self.expected,
+            "too_many": {"estimate": self.too_many, "low": low, "high": high},
+            "p_value": self.p_value,
+            "confirmed": self.confirmed,
+            "rows": list(self.rows),
+        }
+
+
+def search(values: np.ndarray, mixture: Mixture, places: Sequence[Order]) -> list[Found]:
+    """Regions in which the mixture differs from the rest, by rules and by neighbourhoods."""
+    codes, edges = _coded(values)
+    left = everyone = mixture.marked | mixture.rest
+    around = _place(mixture, places, len(values))
+    found = []
+    for _ in range(MAX_EXCESSES):
+        rules = [_rule(codes, edges, mixture, left, lack=False)]
+        if around is not None:
+            rules.append(_described(around, codes, edges, mixture, left))
+        best = max((rule for rule in rules if rule), key=lambda rule: rule.worth, default=None)
+        if best is None or (found and best.worth <= 0):
+            break
+        found.append(best)
+        left = left & ~best.inside
+    missing = _rule(codes, edges, mixture, everyone, lack=True)
+    if missing is not None and (missing.worth > 0 or not found):
+        found.append(missing)
+    # A neighbourhood says less than a rule: it is for what no rule describes.
+    if around is not None and all(rule.worth < around.worth / 2 for rule in found):
+        found.append(around)
+    return found
+
+
+def confirm(
+    found: Found, mixture: Mixture, n_regions: int, expected: float | None, *, independent: bool
+) -> tuple[int, float, tuple[float, float] | None, float | None]:
+    """Data rows, expected ones, the interval of their difference, and a p-value.
+
+    ``expected`` is the number of data rows expected in all, where that is known.
+    """
+    n_data, n_hidden = (
+        int(np.sum(found.inside & some)) for some in (mixture.is_data, mixture.hidden)
+    )
+    odds = (expected or mixture.is_data.sum()) / mixture.hidden.sum()
+    if not independent:
+        return n_data, n_hidden * odds, None, None
+    share = odds / (1 + odds)
+    total = n_data + n_hidden
+    tail = binom.cdf(n_data, total, share) if found.lack else binom.sf(n_data - 1, total, share)
+    low, high = ordinary(n_hidden, share)
+    most = n_data - low
+    least = n_data - high if found.lack else max(0, n_data - high)
+    interval = (float(least), float(max(least, most)))
+    return n_data, n_hidden * odds, interval, float(min(1.0, n_regions * tail))
+
+
+def ordinary(n_hidden: int, share: float, level: float = 0.05) -> tuple[int, int]:
+    """How many ordinary data rows there may be where there are so many hidden ones, at 95 %.
+
+    Of ``b`` ordinary and ``n_hidden`` hidden rows each is data with the probability ``share``. Those
+    b are meant that do not make the hidden rows surprisingly few or many among all.
+
+    >>> ordinary(0, 0.5), ordinary(10, 0.5)
+    ((0, 5), (3, 22))
+    """
+    most = int(10 + 4 * (n_hidden + 5) * share / (1 - share) + 10 * np.sqrt(n_hidden + 1))
+    b = np.arange(most + 1)
+    fits = (binom.cdf(n_hidden, b + n_hidden, 1 - share) > level / 2) & (
+        binom.sf(n_hidden - 1, b + n_hidden, 1 - share) > level / 2
+    )
+    inside = np.flatnonzero(fits)
+    return int(inside[0]), int(inside[-1])
+
+
+def _coded(values: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:  # (N, d)
+    """For each column the bounds to try, and between which of them each row lies."""
+    n_rows = len(values)
+    tails = [2**i for i in range(1, 12) if 2**i < n_rows / N_EDGES]
+    ranks = {*np.linspace(0, n_rows - 1, N_EDGES + 2)[1:-1].astype(int).tolist()}
+    ranks |= {rank for tail in tails for rank in (tail - 1, n_rows - 1 - tail)}
+    chosen = np.array(sorted(ranks))
+    codes = np.empty(values.shape, np.int16)
+    edges = []
+    for column, own in enumerate(np.sort(values, axis=0).T.astype(np.float64)):
+        bounds = own[chosen]
+        rounded = np.array([float(f"{bound:.{DIGITS}g}") for bound in bounds])
+        # Columns far from zero vary in later digits than the first three.
+        spread = np.ptp(own) or 1.0
+        rounded = np.where(np.abs(rounded - bounds) > 0.01 * spread, bounds, rounded)
+        kept = np.unique(rounded)
+        edges.append(kept[(kept >= own[0]) & (kept < own[-1])])
+        codes[:, column] = np.searchsorted(edges[-1], values[:, column].astype(np.float64), "left")
+    return codes, edges
+
+
+class _Rule(NamedTuple):
+    """A rule as it grows."""
+
+    inside: np.ndarray  # (N,)
+    bounds: dict[int, tuple[int, int]]  # by column, the codes from the first to the last
+    worth: float
+    n_tries: float
+
+
+def _rule(
+    codes: np.ndarray, edges: list[np.ndarray], mixture: Mixture, left: np.ndarray, *, lack: bool
+) -> Found | None:
+    """The rule whose rows differ most, for the number of rules that were tried."""
+    odds = float(mixture.marked.sum() / mixture.rest.sum())
+
+    def grown(rule: _Rule) -> Iterator[_Rule]:
+        rows = np.flatnonzero(rule.inside)
+        tried = _tried(codes[rows], mixture.marked[rows], mixture.rest[rows], edges, odds, lack)
+        n_tries = rule.n_tries * max(1, sum(len(one.worth) for one in tried))
+        for column, first, last, worth in tried:
+            if column in rule.bounds or not len(worth):
+                continue
+            best = int(np.argmax(worth))
+            own = codes[:, column]
+            inside = rule.inside & (own >= first[best]) & (own <= last[best])
+            yield _Rule(
+                inside,
+                {**rule.bounds, column: (int(first[best]), int(last[best]))},
+                float(worth[best]) - np.log(n_tries),
+                n_tries,
+            )
+
+    starts = sorted(grown(_Rule(left, {}, 0.0, 1.0)), key=lambda rule: -rule.worth)[:N_STARTS]
+    best = starts[0] if starts else None
+    for start in starts:
+        rule = start
+        while len(rule.bounds) < MAX_CONDITIONS:
+            after = max(grown(rule), key=lambda one: one.worth, default=None)
+            if after is None or after.worth <= rule.worth:
+                break
+            rule = after
+        if best is None or rule.worth > best.worth:
+            best = rule
+    if best is None or not best.bounds:
+        return None
+    conditions = tuple(_condition(column, *ends, edges) for column, ends in best.bounds.items())
+    return Found(best.inside, conditions, None, lack, best.worth, best.n_tries)
+
+
+MIDDLE = 0.05, 0.95
+"""The part of a neighbourhood's rows that a rule for it starts from."""
+
+
+def _described(
+    around: Found, codes: np.ndarray, edges: list[np.ndarray], mixture: Mixture, left: np.ndarray
+) -> Found | None:
+    """A neighbourhood as a rule: its range in the columns that tell it from the rest."""
+    own = np.flatnonzero(around.inside & left & mixture.marked)
+    if len(own) < MIN_ROWS:
+        return None
+    odds = float(mixture.marked.sum() / mixture.rest.sum())
+    low, high = np.quantile(codes[own], MIDDLE, axis=0, method="nearest")
+    n_codes = np.array([len(bounds) for bounds in edges])
+    limits = (low > 0) | (high < n_codes)  # what holds for all rows is no condition
+    within = (codes >= low) & (codes <= high)  # (N, d)
+    rule = _Rule(left, {}, -np.inf, around.n_tries)
+    while len(rule.bounds) < MAX_CONDITIONS:
+        open_columns = [i for i in np.flatnonzero(limits) if i not in rule.bounds]
+        if not open_columns:
+            break
+        inside = rule.inside[:, None] & within[:, open_columns]
+        seen, beside = (some.astype(np.float64) @ inside for some in (mixture.marked, mixture.rest))
+        told = np.where(seen >= MIN_ROWS, surprise(seen, beside, odds) ** 2, -np.inf)
+        best = int(np.argmax(told))
+        n_tries = rule.n_tries * len(open_columns)
+        worth = float(told[best]) - np.log(n_tries)
+        if worth <= rule.worth:
+            break
+        column = int(open_columns[best])
+        bounds = {**rule.bounds, column: (int(low[column]), int(high[column]))}
+        rule = _Rule(inside[:, best], bounds, worth, n_tries)
+    if not rule.bounds:
+        return None
+    conditions = tuple(_condition(column, *ends, edges) for column, ends in rule.bounds.items())
+    return Found(rule.inside, conditions, None, False, rule.worth, rule.n_tries)
+
+
+class _Tried(NamedTuple):
+    """Intervals of one column."""
+
+    column: int
+    first: np.ndarray  # (k,)
+    last: np.ndarray  # (k,)
+    worth: np.ndarray  # (k,) squared surprise
+
+
+def _tried(
+    codes: np.ndarray,  # (n, d)
+    marked: np.ndarray,
+    rest: np.ndarray,
+    edges: list[np.ndarray],
+    odds: float,
+    lack: bool,
+) -> list[_Tried]:
+    """All intervals of all columns."""
+    found = []
+    for column, bounds in enumerate(edges):
+        if not len(bounds):
+            continue
+        n_codes = len(bounds) + 1
+        seen, beside = (
+            np.concatenate([[0], np.cumsum(np.bincount(codes[some, column], minlength=n_codes))])
+            for some in (marked, rest)
+        )
+        first, end = np.triu_indices(n_codes + 1, 1)
+        whole = (first == 0) & (end == n_codes)
+        first, end = first[~whole], end[~whole]
+        s, r = (seen[end] - seen[first]).astype(float), (beside[end] - beside[first]).astype(float)
+        enough = (r * odds if lack else s) >= MIN_ROWS
+        worth = np.where(enough, surprise(s, r, odds, lack=lack) ** 2, -np.inf)
+        found.append(_Tried(column, first, end - 1, worth))
+    return found
+
+
+def _condition(column: int, first: int, last: int, edges: list[np.ndarray]) -> Condition:
+    bounds = edges[column]
+    above = float(bounds[first - 1]) if first > 0 else None
+    at_most = float(bounds[last]) if last < len(bounds) else None
+    return Condition(column, above, at_most)
+
+
+def _place(mixture: Mixture, places: Sequence[Order], n_rows: int) -> Found | None:
+    """The most surprising set of rows around a row."""
+    both = np.stack([mixture.marked, mixture.rest], 1).astype(np.float32)
+    odds = float(mixture.marked.sum() / mixture.rest.sum())
+    ends = sizes(n_rows)
+    best: tuple[float, Order, int] | None = None
+    n_tries = 0
+    for order in places:
+        if order.kind != AROUND:
+            continue
+        n_tries += len(ends)
+        seen, beside = counts(order, both, ends).astype(np.float64).T
+        told = np.where(seen >= MIN_ROWS, surprise(seen, beside, odds), 0)
+        place = int(np.argmax(told))
+        if best is None or told[place] > best[0]:
+            best = float(told[place]), order, int(ends[place])
+    if best is None or best[0] == 0:
+        return None
+    strength, order, n = best
+    inside = np.zeros(n_rows, bool)
+    inside[order.rows[:n]] = True
+    return Found(inside, (), order.centre, False, strength**2 - np.log(n_tries), n_tries)

@@ -1,0 +1,95 @@
+"""Which rows are anomalous: a probability for each, and a list of which most are.
+
+A row's score puts together what the kernels say of its place at all widths and the most surprising
+set of rows that it belongs to. Its probability compares how many data rows and how many hidden
+reference rows score like it. Its p-value is its rank among the hidden rows.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from sparker.findings.mixtures import Mixture
+from sparker.findings.orders import Order, counts, sizes, surprise
+
+
+class RowScores(NamedTuple):
+    """What is said of every data row."""
+
+    probability: np.ndarray  # (N_D,) that it is anomalous
+    p_value: np.ndarray | None  # (N_D,) valid for every ordinary row; None where rows are not alone
+
+
+def membership(
+    mixtures: list[Mixture], all_orders: Iterable[Order], n_rows: int
+) -> np.ndarray:  # -> (J, N)
+    """For each mixture and row, the largest surprise of all sets that it belongs to."""
+    marked = np.stack([mixture.marked for mixture in mixtures], 1).astype(np.float32)  # (N, J)
+    rest = np.stack([mixture.rest for mixture in mixtures], 1).astype(np.float32)
+    odds = marked.sum(0) / rest.sum(0)
+    both = np.hstack([marked, rest])
+    ends = sizes(n_rows)
+    n = len(mixtures)
+    best = np.zeros((n_rows, n))
+    first_set = np.searchsorted(ends, np.arange(ends[-1]), "right")  # that a place belongs to
+    for order in all_orders:
+        found = counts(order, both, ends).astype(np.float64)
+        told = surprise(found[:, :n], found[:, n:], odds)
+        largest = np.maximum.accumulate(told[::-1])[::-1]  # of this set and all larger ones
+        rows = order.rows[: ends[-1]]
+        best[rows] = np.maximum(best[rows], largest[first_set[: len(rows)]])
+    return best.T
+
+
+def scores(
+    log_ratios: np.ndarray, member: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:  # (J, N, m), (J, N) -> (J, N)
+    """How anomalous rows are, by their ranks in all respects: the sum of their logarithms."""
+    parts = [member]
+    if log_ratios.shape[-1]:
+        spread = log_ratios.std(1, keepdims=True)
+        z = (log_ratios - log_ratios.mean(1, keepdims=True)) / np.where(spread > 0, spread, 1)
+        parts += [z.mean(-1), z.max(-1)]
+    # Equals in random order: the order of the rows may not matter.
+    turn = rng.random(member.shape)
+    ranks = [np.argsort(np.lexsort((turn, part), axis=-1), axis=-1) for part in parts]
+    return -sum(np.log1p(-(rank + 0.5) / member.shape[-1]) for rank in ranks)
+
+
+def probability(score: np.ndarray, mixture: Mixture) -> np.ndarray:  # (N,) -> (N_D,)
+    """The share of anomalous rows among data rows of such a score, which may only grow with it.
+
+    Where hidden rows are as dense as data rows are, all are ordinary. Where data rows are twice as
+    dense, half of them are anomalous.
+    """
+    marked = np.flatnonzero(mixture.marked)
+    order = marked[np.argsort(score[marked], kind="stable")]
+    share = isotonic_regression(mixture.is_data[order].astype(float)).x
+    with np.errstate(divide="ignore"):
+        ordinary = (1 - share) / share * mixture.odds
+    found = np.zeros(len(score))
+    found[order] = np.clip(1 - ordinary, 0, 1)
+    return found[mixture.is_data]
+
+
+def p_values(score: np.ndarray, mixture: Mixture) -> np.ndarray:  # (N,) -> (N_D,)
+    """The rank of each data row among the hidden rows."""
+    hidden = np.sort(score[mixture.hidden])
+    above = len(hidden) - np.searchsorted(hidden, score[mixture.is_data], "left")
+    return (1 + above) / (1 + len(hidden))
+
+
+def listed(p: np.ndarray, fdr: float) -> np.ndarray:  # (n,) -> (n,)
+    """Which rows to list so that at most a share ``fdr`` of them is ordinary, on average.
+
+    Benjamini and Hochberg, JRSS B 57, 289 (1995).
+
+    >>> import numpy as np
+    >>> listed(np.array([0.01, 0.02, 0.03, 0.5]), 0.1).tolist()
+    [True, True, True, False]
+    """
+    order = np.sort(p)
+    within = np.flatnonzero(order <= fdr * np.arange(1, len(p) + 1) / len(p))
+    return p <= order[within[-1]] if len(within) else np.zeros(len(p), bool)

@@ -1,0 +1,168 @@
+"""The answers in words, the same on the terminal, in notebooks and in reports; and as JSON."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparker.findings.bound import CONFIDENCE
+from sparker.findings.regions import Region
+
+if TYPE_CHECKING:
+    from sparker.findings.result import Result
+
+READINGS = {
+    "all kernels": "all kernels together",
+    "isolated": "isolated rows",
+    "bump": "rows that crowd in one place",
+    "shape": "rows that crowd or spread in one place",
+}
+"""The families of statistics, as people may call them."""
+
+FDR = 0.2
+"""The false discovery rate of the list of rows, where no other is asked for."""
+
+LEVEL = 0.05
+"""Above it, a p-value is no reason to speak of anomalous rows."""
+
+N_COLUMNS = 5
+"""Columns named in a sentence."""
+
+PERCENT = f"{CONFIDENCE:.0%}".replace("%", " %")
+
+
+def sentences(result: "Result") -> list[str]:
+    """How many, where, which rows, which columns."""
+    return [
+        sentence
+        for sentence in (
+            how_many(result),
+            *where(result),
+            which_rows(result),
+            which_columns(result),
+        )
+        if sentence
+    ]
+
+
+def how_many(result: "Result") -> str:
+    """The lower bounds."""
+    n, missing, n_data = result.at_least, result.missing_at_least, len(result.data)
+    if n is None:
+        return ""
+    if not n and not missing:
+        return f"no row is anomalous for certain (at {PERCENT} confidence)"
+    said = []
+    if n:
+        said.append(f"at least {n:,} of the {n_data:,} data rows {_are(n)} anomalous")
+    if missing:
+        said.append(f"at least {missing:,} {_rows(missing)} missing from the data")
+    return f"{' and '.join(said)} ({PERCENT} confidence; how many at most cannot be known)"
+
+
+def where(result: "Result") -> list[str]:
+    """The regions that hold, in words."""
+    assert result.answers is not None
+    found = result.answers.regions
+    held = [f"where: {in_words(one)}" for one in found if one.confirmed]
+    if held or result.p_value > LEVEL:
+        return held
+    return ["where: no region holds on rows that were not used to find it"]
+
+
+def in_words(region: Region) -> str:
+    """A region, and what was counted there."""
+    expected = f"{region.expected:.1f}"
+    text = f"{region.rule}: {region.n_data:,} data {_rows(region.n_data)} where {expected} "
+    text += f"{'is' if expected == '1.0' else 'are'} expected"
+    if region.interval is not None:
+        low, high = region.interval
+        if region.lack:
+            low, high = max(0, -high), max(0, -low)
+        text += f", {low:.0f} to {high:.0f} {'missing' if region.lack else 'too many'}"
+    if region.p_value is not None:
+        text += f" (p {region.p_value:.2g}{'' if region.confirmed else ', not confirmed'})"
+    return text
+
+
+def which_rows(result: "Result") -> str:
+    """The list of rows, or the first of all."""
+    assert result.answers is not None
+    if result.p_value > LEVEL:
+        return ""
+    first = ", ".join(str(row) for row in result.ranking[:5])
+    if result.answers.row_p_values is not None:
+        n = int(result.listed(FDR).sum())
+        if n:
+            return (
+                f"which rows: {n:,} {_rows(n)} can be listed of which about {FDR:.0%} at most are "
+                f"ordinary, first of all {first}"
+            ).replace("%", " %")
+    return f"which rows: most anomalous {first}; too few stand out for a list that is mostly right"
+
+
+def which_columns(result: "Result") -> str:
+    """Whether the columns show it one by one."""
+    assert result.answers is not None
+    tested = result.answers.columns
+    differ = sorted((one for one in tested if one.differs), key=lambda one: one.p_value)
+    if not tested:
+        return ""
+    if not differ:
+        shows = "shows it" if result.p_value <= LEVEL else "differs"
+        return f"column by column: no single column {shows}"
+    labels = result.column_labels
+    named = ", ".join(labels[one.column] for one in differ[:N_COLUMNS])
+    more = ", ..." if len(differ) > N_COLUMNS else ""
+    return f"column by column: {len(differ)} of {len(tested)} differ on their own: {named}{more}"
+
+
+def in_json(result: "Result") -> dict[str, Any]:
+    """The answers as JSON knows them; the rows are those of the list, or the ten first."""
+    assert result.answers is not None
+    found, labels = result.answers, result.column_labels
+    bound = found.at_least
+    is_listed = (
+        np.zeros(len(result.data), bool) if found.row_p_values is None else result.listed(FDR)
+    )
+    return {
+        "how_many": None
+        if bound is None
+        else {
+            "at_least": bound.too_many,
+            "missing_at_least": bound.missing,
+            "confidence": CONFIDENCE,
+        },
+        "regions": [region.to_dict(labels) for region in found.regions],
+        "rows": {
+            "fdr": None if found.row_p_values is None else FDR,
+            "listed": [int(row) for row in result.ranking if is_listed[row]],
+            "most_anomalous": [
+                {"row": int(row), "probability": _finite(found.probability[row])}
+                for row in result.ranking[:10]
+            ],
+        },
+        "columns_alone": [
+            {
+                "column": labels[one.column],
+                "test": one.test,
+                "distance": one.distance,
+                "p_value": one.p_value,
+                "differs": one.differs,
+                "reference_quartiles": list(one.reference_quartiles),
+                "data_quartiles": list(one.data_quartiles),
+            }
+            for one in sorted(found.columns, key=lambda one: (one.p_value, -one.distance))
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _rows(n: int) -> str:
+    return "row" if n == 1 else "rows"
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
