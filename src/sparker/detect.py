@@ -167,7 +167,7 @@ class Experiment(NamedTuple):
         n_made = len(ranked.score) + (config.stop.table if config.stop else 0)
         found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, names)
         explaining = time.perf_counter()
-        answers = self.explain(ranked.p_value, names) if config.explain else None
+        answers = self.explain(ranked.p_value) if config.explain else None
         timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
@@ -192,8 +192,7 @@ class Experiment(NamedTuple):
             timings={**timings, "total": time.perf_counter() - began},
         )
 
-
-    def explain(self, p_value: float, names: tuple[str, ...]) -> Answers:
+    def explain(self, p_value: float) -> Answers:
         """How many, where, which rows, which columns."""
         programs = keep_compiled()
         try:
@@ -205,7 +204,6 @@ class Experiment(NamedTuple):
                 seed=int(self.config.seed),
                 chunk=None if callable(self.chunk) else self.chunk,
                 group_rows=self.config.scheme.group_rows,
-                names=names,
             )
         finally:
             hand_over(programs)

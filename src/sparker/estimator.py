@@ -132,7 +132,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
             progress=False,
         )
         names = tuple(getattr(self, "feature_names_in_", ()))  # the test saw a bare array
-        self.result_: TestResult = dataclasses.replace(result, columns=names)
+        self.result_: TestResult = dataclasses.replace(result, names=names)
         self.p_value_ = result.p_value
         f = result.log_ratio(rows[labels == classes[0]])
         self.offset_ = float(logsumexp(f) - np.log(len(f)))

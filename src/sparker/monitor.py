@@ -183,7 +183,7 @@ class Monitor:
         if explain:
             answers = find_answers(
                 observed, self.statistic, one, ranked.p_value, seed=self.seed, chunk=None,
-                group_rows=None, names=self.columns or names,
+                group_rows=None,
             )  # fmt: skip
         timings = {
             "prepare": prepared - began,

@@ -57,7 +57,7 @@ def report(result: Path, output: Path, **options: Any) -> None:
         pictures = picture_column(images, data, options["key"])
         table = tables.read(
             data,
-            columns=options["columns"] or found.columns or None,
+            columns=options["columns"] or list(found.names) or None,
             ignore=options["ignore"],
             extra=[*observables, *(name for name in (text, pictures) if name)],
             key=options["key"],

@@ -45,7 +45,7 @@ def at_least(toys: TwoSample, all_orders: Iterable[Order]) -> AtLeast:
     """The bounds, from a batch of labellings of one pool, the observed one first."""
     reference, data = (np.asarray(weight, np.float32).T for weight in toys[1:])  # (N, B + 1)
     total, square = (np.sum(reference**power, axis=0, dtype=np.float64) for power in (1, 2))
-    odds = square / total  # the weight of a reference row: data rows expected for each
+    odds = np.asarray(square / total)  # the weight of a reference row: data rows expected for each
     both = np.hstack([data, reference / odds.astype(np.float32)])
     ends = sizes(len(both))
     sides: dict[bool, dict[str, list[_Sets]]] = {False: {}, True: {}}
@@ -97,7 +97,8 @@ def _limits(largest: np.ndarray) -> np.ndarray:  # (k, B) -> (k,)
     n_toys = largest.shape[1]
     order = np.sort(largest, axis=1)
     # The highest rank of a toy in any kind; of toys that tie, all have the highest.
-    highest = np.max([np.searchsorted(row, own, "right") for row, own in zip(order, largest)], 0)  # noqa: B905
+    ranks = [np.searchsorted(row, own, "right") for row, own in zip(order, largest, strict=True)]
+    highest = np.max(ranks, axis=0)
     needed = int(np.ceil(CONFIDENCE * (n_toys + 1)))
     rank = int(np.sort(highest)[needed - 1])
     return order[:, rank - 1]

@@ -22,9 +22,9 @@ STREAM = 0x0A45
 LEVEL = 1 - bound.CONFIDENCE
 
 COUNTED, AVERAGED = 1.0, 0.5
-"""Hidden reference rows for each data row: of the mixture whose rows are counted, and of those whose
-probabilities are averaged. The fewer are hidden, the more the data stand out; the more, the better
-is known what is ordinary."""
+"""Hidden reference rows for each data row: of the mixture whose rows are counted, and of those
+whose probabilities are averaged. The fewer are hidden, the more the data stand out; the more, the
+better is known what is ordinary."""
 
 N_AVERAGED = 8
 
@@ -53,7 +53,6 @@ def explain(
     seed: int,
     chunk: int | None,
     group_rows: int | None,
-    names: tuple[str, ...],
 ) -> Answers:
     """Find all answers, by relabelling rows and by hiding reference rows among the data."""
     known = observed.shown
@@ -84,7 +83,7 @@ def explain(
         _spread(probability, place, known),
         _spread(score[1:, counted.is_data].mean(0), place, known),
         _spread(rows.p_values(score[0], counted), place, known) if independent else None,
-        _counted(found, counted, pool, known, names, independent=independent),
+        _counted(found, counted, pool, known, independent=independent),
         tuple(column_tests(pool, rng, independent=independent)),
     )
 
@@ -121,7 +120,6 @@ def _counted(
     mixture: Mixture,
     pool: Pool,
     observed: Samples,
-    names: tuple[str, ...],
     *,
     independent: bool,
 ) -> tuple[Region, ...]:
@@ -134,15 +132,15 @@ def _counted(
             one, mixture, len(found), observed.expected, independent=independent
         )
         inside = np.sort(place[one.inside & mixture.is_data])
-        rule = " and ".join(condition.text(names) for condition in one.conditions)
+        around = None
         if one.centre is not None:
             number = int(place[one.centre])
-            number, which = (number, "data") if number >= 0 else (pool.rows[one.centre], "reference")
-            rule = f"the {int(one.inside.sum())} rows most like {which} row {number}"
+            like = f"data row {number}" if number >= 0 else f"reference row {pool.rows[one.centre]}"
+            around = f"the {int(one.inside.sum())} rows most like {like}"
         counted.append(
             Region(
-                rule,
                 one.conditions,
+                around,
                 one.lack,
                 n_data,
                 float(expected),
@@ -152,4 +150,4 @@ def _counted(
                 tuple(int(row) for row in inside),
             )
         )
-    return tuple(sorted(counted, key=lambda region: 1.0 if region.p_value is None else region.p_value))
+    return tuple(sorted(counted, key=lambda one: 1.0 if one.p_value is None else one.p_value))

@@ -1,7 +1,7 @@
 """Tables given back in the kind that the samples came in."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -31,7 +31,7 @@ def as_frame(table: Mapping[str, Sequence[Any] | np.ndarray], kind: str | None) 
             found[name] = values
         return found
     try:
-        return nw.from_dict(columns, backend=kind).to_native()
+        return nw.from_dict(columns, backend=cast(Any, kind)).to_native()
     except ModuleNotFoundError as error:
         raise ValueError(
             f"the samples came as data frames of {kind}, which is not installed here; install it"

@@ -80,9 +80,7 @@ def decided(statistics: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m,
     toys = np.where(np.isnan(toys).all(0), statistics[0], toys)  # no toy there: it says nothing
     spread = np.nanstd(toys, axis=0)
     distance = (statistics[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
-    width, family = np.unravel_index(
-        np.argmax(np.where(p == p.min(), distance, -np.inf)), p.shape
-    )
+    width, family = np.unravel_index(np.argmax(np.where(p == p.min(), distance, -np.inf)), p.shape)
     return int(width), int(family)
 
 

@@ -69,4 +69,5 @@ def as_samples(points: np.ndarray, mixtures: list[Mixture], pool: Pool) -> TwoSa
     for mixture in mixtures:
         weight = np.where(mixture.rest, own, 0.0)
         reference.append(weight * (mixture.marked.sum() / weight.sum()))
-    return TwoSample(points, np.stack(reference), np.stack([m.marked.astype(float) for m in mixtures]))
+    data = [mixture.marked.astype(float) for mixture in mixtures]
+    return TwoSample(points, np.stack(reference), np.stack(data))

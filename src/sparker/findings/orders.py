@@ -76,7 +76,7 @@ def outlyingness(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:  #
         some = points[rng.choice(n_rows, MAX_OUTLYING, replace=False)]
     k = min(max(NEIGHBOURS) + 1, len(some))
     if n_features <= FEW_FEATURES:
-        away = cKDTree(some).query(points, k, workers=-1)[0].reshape(n_rows, -1)
+        away = np.reshape(cKDTree(some).query(points, k, workers=-1)[0], (n_rows, -1))
     else:
         away = np.sqrt(_nearest(points, some, k))
     chosen = [min(number, k - 1) for number in NEIGHBOURS]

@@ -1,8 +1,8 @@
 """Where the data differ: rules in the user's own columns, each with its own evidence.
 
 Rules are found by telling a mixture of data and hidden reference rows from the rest of the
-reference, see ``mixtures``. The search cannot tell which rows of the mixture are data, so afterwards
-these can be counted: in a region of ordinary rows, data and hidden rows are labelled at random.
+reference, see ``mixtures``. The search cannot tell which rows of the mixture are data. So these can
+be counted afterwards: in a region of ordinary rows, data and hidden rows are labelled at random.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class Condition(NamedTuple):
 
     def text(self, names: Sequence[str]) -> str:
         """In words."""
-        name = names[self.column] if names else f"column {self.column}"
+        name = names[self.column]
         if self.at_most is None:
             return f"{name} above {_plain(self.above)}"
         if self.above is None:
@@ -82,9 +82,10 @@ class Found(NamedTuple):
 class Region(NamedTuple):
     """A region with what was counted in it."""
 
-    rule: str
-    """In words, in the user's columns and units."""
     conditions: tuple[Condition, ...]
+    """In the user's columns and units, all of which hold."""
+    around: str | None
+    """What rows there are like, where no rule describes them."""
     lack: bool
     """Whether rows are missing there, rather than too many."""
     n_data: int
@@ -105,14 +106,18 @@ class Region(NamedTuple):
         """Whether the rows that were counted bear out what the search found."""
         return self.p_value is not None and self.p_value <= LEVEL
 
+    def rule(self, names: Sequence[str]) -> str:
+        """In words."""
+        return self.around or " and ".join(one.text(names) for one in self.conditions)
+
     def to_dict(self, names: Sequence[str]) -> dict[str, object]:
         """As JSON knows it."""
         low, high = self.interval or (None, None)
         return {
-            "rule": self.rule,
+            "rule": self.rule(names),
             "conditions": [
                 {
-                    "column": names[one.column] if names else one.column,
+                    "column": names[one.column],
                     "above": one.above,
                     "at_most": one.at_most,
                 }
@@ -133,7 +138,7 @@ def search(values: np.ndarray, mixture: Mixture, places: Sequence[Order]) -> lis
     codes, edges = _coded(values)
     left = everyone = mixture.marked | mixture.rest
     around = _place(mixture, places, len(values))
-    found = []
+    found: list[Found] = []
     for _ in range(MAX_EXCESSES):
         rules = [_rule(codes, edges, mixture, left, lack=False)]
         if around is not None:
@@ -178,8 +183,8 @@ def confirm(
 def ordinary(n_hidden: int, share: float, level: float = 0.05) -> tuple[int, int]:
     """How many ordinary data rows there may be where there are so many hidden ones, at 95 %.
 
-    Of ``b`` ordinary and ``n_hidden`` hidden rows each is data with the probability ``share``. Those
-    b are meant that do not make the hidden rows surprisingly few or many among all.
+    Of ``b`` ordinary and ``n_hidden`` hidden rows each is data with the probability ``share``. The
+    range is that of all b among which so many hidden rows are not surprisingly few or many.
 
     >>> ordinary(0, 0.5), ordinary(10, 0.5)
     ((0, 5), (3, 22))

@@ -212,7 +212,7 @@ class Result:
         low, high = ([(one.interval or (np.nan, np.nan))[i] for one in found] for i in (0, 1))
         return as_frame(
             {
-                "rule": [one.rule for one in found],
+                "rule": [one.rule(self.column_labels) for one in found],
                 "kind": ["missing" if one.lack else "too many" for one in found],
                 "data_rows": [one.n_data for one in found],
                 "expected": [one.expected for one in found],

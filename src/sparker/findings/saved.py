@@ -114,8 +114,8 @@ def _answers(plain: Mapping[str, Any] | None, contents: Mapping[str, np.ndarray]
 
 
 def _region(
-    rule: Any,
     conditions: Any,
+    around: Any,
     lack: Any,
     n_data: Any,
     expected: Any,
@@ -125,8 +125,8 @@ def _region(
     rows: Any,
 ) -> Region:
     return Region(
-        str(rule),
         tuple(Condition(int(column), *bounds) for column, *bounds in conditions),
+        None if around is None else str(around),
         bool(lack),
         int(n_data),
         float(expected),

@@ -1,5 +1,6 @@
 """The answers in words, the same on the terminal, in notebooks and in reports; and as JSON."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,16 +64,17 @@ def where(result: "Result") -> list[str]:
     """The regions that hold, in words."""
     assert result.answers is not None
     found = result.answers.regions
-    held = [f"where: {in_words(one)}" for one in found if one.confirmed]
+    labels = result.column_labels
+    held = [f"where: {in_words(one, labels)}" for one in found if one.confirmed]
     if held or result.p_value > LEVEL:
         return held
     return ["where: no region holds on rows that were not used to find it"]
 
 
-def in_words(region: Region) -> str:
+def in_words(region: Region, labels: Sequence[str]) -> str:
     """A region, and what was counted there."""
     expected = f"{region.expected:.1f}"
-    text = f"{region.rule}: {region.n_data:,} data {_rows(region.n_data)} where {expected} "
+    text = f"{region.rule(labels)}: {region.n_data:,} data {_rows(region.n_data)} where {expected} "
     text += f"{'is' if expected == '1.0' else 'are'} expected"
     if region.interval is not None:
         low, high = region.interval

@@ -42,7 +42,6 @@ class Verdict(NamedTuple):
     significance: tuple[str, str] | None  # and its range; none where p = 1
     tail: tuple[str, str] | None  # an extrapolated p-value, and what is sure without it
     sentences: list[str]
-    effects: list[tuple[str, str, str]]  # name, number of rows, its range
     cautions: list[str]
     chance: str | None
     """A warning, where all that the kernels found may well be chance."""
@@ -71,7 +70,6 @@ def verdict(result: Result, alpha: float | None) -> Verdict:
         significance=_significance(result),
         tail=None if tail is None else (_estimate(tail), number(tail.interval[1], 2)),
         sentences=_sentences(result, kind, alpha, tail),
-        effects=_effects(result),
         cautions=_cautions(result, alpha, kind),
         chance=CHANCE if kind == "compatible" or unremarkable else None,
     )
@@ -172,19 +170,6 @@ def _sentences(result: Result, kind: str, alpha: float | None, tail: TailFit | N
     elif alpha is None:
         sentences.append(UNDECIDED)
     return sentences
-
-
-def _effects(result: Result) -> list[tuple[str, str, str]]:
-    if result.models is None:
-        return []
-    found = []
-    for name, effect in (
-        ("Rows too many", result.effect_excess),
-        ("Rows missing", result.effect_deficit),
-    ):
-        events, low, high = (f"{value:,.1f}" for value in effect)
-        found.append((name, events, f"{low} to {high}"))
-    return found
 
 
 def _cautions(result: Result, alpha: float | None, kind: str) -> list[str]:
