@@ -178,8 +178,8 @@ def test_who_may_change_places_is_said_by_columns(folder, plain, extra, note):
 
 
 def test_a_level_that_few_labellings_cannot_reach_is_refused(folder):
-    arguments = ("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
-                 "--groups", "visit")  # fmt: skip
+    arguments = ("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, "--toys", 19,
+                 "--statistic", "mahalanobis", "--groups", "visit")  # fmt: skip
     done = invoke(*arguments, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)

@@ -46,7 +46,7 @@ def test_a_batch_is_ranked_as_a_test_with_the_toys_of_the_monitor_would_rank_it(
         prepare(source, sparker.decorrelate, kernels)
         for source in (scheme.observed(batch), scheme.toys())
     )
-    whole = run(others, range(1, 61), seed=0)
+    whole = run(others, range(1, 61), seed=0, chunk=SMALL["chunk"])
     whole.rows |= run(first, [0], seed=0).rows
     measured = whole.first(61)
     alone = monitor.test(batch)
@@ -70,9 +70,9 @@ def test_a_batch_faces_as_many_reference_rows_as_a_toy_does():
 
 
 def test_notes_of_the_calibration_are_said_with_every_result(tmp_path):
-    large = sparker.Monitor.calibrate(normal(0, 10 * BATCH), BATCH, n_toys=2, **SMALL)
+    large = sparker.Monitor.calibrate(normal(0, 400), 40, n_toys=2, **SMALL)
     assert large.notes == ()
-    assert large.test(normal(9)).notes == ()
+    assert large.test(normal(9, 40)).notes == ()
     weights = np.tile([1.0, 2.0], 200)
     weighted = sparker.Monitor.calibrate(
         normal(0, 400), 100, n_toys=2, reference_weights=weights, **SMALL
