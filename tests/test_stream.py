@@ -374,8 +374,8 @@ def test_the_command_streams_any_file_that_knows_its_rows(tmp_path):
     np.save(tmp_path / "data.npy", data)
 
     def run(*arguments):
-        quick = "--toys 19 --steps 20 --kernels 2 --stream --alpha 0.06".split()
-        return CliRunner().invoke(main, ["test", *map(str, arguments), *quick])
+        quick = ("--toys", 19, "--steps", 20, "--kernels", 2, "--stream", "--alpha", 0.06)
+        return CliRunner().invoke(main, ["test", *map(str, (*arguments, *quick))])
 
     found = run(
         tmp_path / "reference.parquet", tmp_path / "data.csv", "--report", tmp_path / "r.html"

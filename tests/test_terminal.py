@@ -142,7 +142,7 @@ def test_pipes_get_neither_codes_nor_bars(folder, result, capfd):
 def test_json_is_all_there_is_on_stdout_while_a_bar_runs_on_stderr(folder):
     command = [sys.executable, "-m", "sparker", "test", folder / "reference.csv",
                folder / "data.csv", *FEATURES, "--toys", "9", "--steps", "10",
-               "--kernels", "1", "--json", "--text", "text", "--rows",
+               "--kernels", "1", "--annealed", "--json", "--text", "text", "--rows",
                folder / "rows.csv"]  # fmt: skip
     ours, theirs = pty.openpty()
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "TERM": "xterm-256color"}
