@@ -36,6 +36,25 @@ jax.config.update(
 jax.config.update("jax_platforms", "cpu")
 
 
+LONGEST = (
+    *("stream", "cluster", "report", "result", "scan", "store", "baselines", "cli", "batch"),
+    *("nulls", "estimator", "levels", "power", "plots", "memory", "pvalues", "reference_fit"),
+    *("terminal", "insight", "monitor", "compile_cache", "robustness", "experiments", "widths"),
+)
+"""Files that begin first, so that no long one is left to a single process in the end."""
+
+
+def pytest_configure(config):
+    """Let files be run in the order of their tests, not of how many tests they have."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest first."""
+    order = {f"test_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
 @pytest.fixture
 def float64():
     """Double precision in JAX for the length of one test; it is off by default."""

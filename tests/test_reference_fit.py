@@ -71,6 +71,8 @@ def padded_toys(d):
 
 FORMS = {"pool": pool_of_toys, "padded": padded_toys}
 
+start = jax.jit(init, static_argnames="n_kernels")
+
 
 def start_rows(toy, w_data, n_rows=N_ROWS):
     """The rows on which this toy's kernels start: points that are their own row numbers tell.
@@ -80,7 +82,7 @@ def start_rows(toy, w_data, n_rows=N_ROWS):
     key = jax.random.fold_in(jax.random.key(SEED), toy)
     rows = np.arange(n_rows, dtype=np.float32)[:, None]
     w_data = np.pad(w_data, (0, n_rows - len(w_data)))
-    state = init(key, sparker.engine.TwoSample(rows, np.zeros(n_rows), w_data), N_KERNELS)
+    state = start(key, sparker.engine.TwoSample(rows, np.zeros(n_rows), w_data), N_KERNELS)
     return np.asarray(state.mu[:, 0]).astype(int)
 
 
