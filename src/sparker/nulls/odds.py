@@ -70,15 +70,18 @@ class _Tree:
         for level in reversed(self._levels):
             counts = level.split(rng, counts)
         counts = counts[: len(self._p)]
-        chosen = np.zeros(self._p.shape, bool)
+        chosen = np.zeros((LEAF, len(counts)), bool)
         leaves = np.arange(len(counts))
+        p, uniform = self._p.T, rng.random(chosen.shape)
+        others = 1 - p
         for i in range(LEAF):
-            p, after = self._p[:, i], self._after[:, i + 1]
-            with_it = p * np.where(counts > 0, after[leaves, counts - 1], 0)
-            whole = with_it + (1 - p) * after[leaves, counts]
-            chosen[:, i] = rng.random(len(counts)) * whole < with_it
-            counts = counts - chosen[:, i]
-        return np.flatnonzero(chosen.ravel()[: self.n_rows])
+            after = self._after[:, i + 1]
+            # At a count of zero this is the last entry: all of a leaf, which the rest never is.
+            with_it = p[i] * after[leaves, counts - 1]
+            whole = with_it + others[i] * after[leaves, counts]
+            chosen[i] = uniform[i] * whole < with_it
+            counts = counts - chosen[i]
+        return np.flatnonzero(chosen.T.ravel()[: self.n_rows])
 
 
 def _chances(odds: np.ndarray, n: int) -> np.ndarray:  # (N,) -> (N,)
