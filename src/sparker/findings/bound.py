@@ -1,9 +1,13 @@
-"""How many anomalous rows there are at least: the scan of label-blind sets, inverted.
+"""How many anomalous rows there are at least: sets chosen without labels, counted and inverted.
 
 k anomalous rows add at most k to the data rows of any set. So if some set still has surprisingly
 many after m of them are taken away, there are more than m anomalous rows. What is surprising is
 told by relabelled rows: the largest surprise of all sets in all but 5 % of them. An upper bound
 does not exist: anomalous rows may look like any others.
+
+Three kinds of sets are counted, and the largest bound is taken; each may be wrong in a third of
+the 5 %. Those of ``orders`` are the same in all labellings. The highest scores of a mixture and the
+best region found in it know nothing of which of its rows are data (see ``mixtures``).
 
 Meinshausen and Rice, Annals of Statistics 34, 373 (2006); Blanchard, Lee and Scott, JMLR 11, 2973
 (2010); Patra and Sen, JRSS B 78, 869 (2016).
@@ -15,12 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sparker.engine.sample import TwoSample
-from sparker.findings.orders import KINDS, Order, counts, sizes, surprise
+from sparker.findings.mixtures import Mixture
+from sparker.findings.orders import Order, counts, sizes, surprise
 
 CONFIDENCE = 0.95
-MIN_TOYS = 19
-"""Fewer relabellings cannot show what happens in less than 5 % of them."""
-
 MAX_TOYS = 199
 
 
@@ -41,8 +43,29 @@ class _Sets(NamedTuple):
     largest: np.ndarray  # (B,) the largest surprise of every toy
 
 
-def at_least(toys: TwoSample, all_orders: Iterable[Order]) -> AtLeast:
-    """The bounds, from a batch of labellings of one pool, the observed one first."""
+def can_tell(n_toys: int, level: float) -> bool:
+    """Whether so many labellings can show what happens in less than this share of them."""
+    return int(np.ceil((1 - level) * (n_toys + 1))) <= n_toys
+
+
+def by_score(
+    score: np.ndarray, mixture: Mixture, rng: np.random.Generator, level: float
+) -> int:  # (N,)
+    """A bound on the anomalous rows, from the highest scores of a mixture."""
+    marked = np.flatnonzero(mixture.marked)
+    labels = np.stack([mixture.is_data[marked]] + [
+        rng.permutation(mixture.is_data[marked]) for _ in range(MAX_TOYS)
+    ]).astype(np.float32)  # fmt: skip
+    order = Order("score", np.argsort(-score[marked], kind="stable"))
+    others = (1 - labels) * np.float32(mixture.odds)
+    return at_least(TwoSample(marked[:, None], others, labels), [order], level).too_many
+
+
+def at_least(toys: TwoSample, all_orders: Iterable[Order], level: float) -> AtLeast:
+    """Bounds that hold in all but this share of samples, of labellings of one pool.
+
+    The observed labelling is the first of the batch.
+    """
     reference, data = (np.asarray(weight, np.float32).T for weight in toys[1:])  # (N, B + 1)
     total, square = (np.sum(reference**power, axis=0, dtype=np.float64) for power in (1, 2))
     odds = np.asarray(square / total)  # the weight of a reference row: data rows expected for each
@@ -58,20 +81,20 @@ def at_least(toys: TwoSample, all_orders: Iterable[Order]) -> AtLeast:
             kinds.setdefault(order.kind, []).append(
                 _Sets(seen[:, 0], beside[:, 0], told[:, 1:].max(0))
             )
-    return AtLeast(*(_least(kinds, float(odds[0]), lack=lack) for lack, kinds in sides.items()))
+    first = float(odds[0])
+    return AtLeast(*(_least(kinds, first, level, lack=lack) for lack, kinds in sides.items()))
 
 
-def _least(kinds: dict[str, list[_Sets]], odds: float, *, lack: bool) -> int:
+def _least(kinds: dict[str, list[_Sets]], odds: float, level: float, *, lack: bool) -> int:
     families = [
         _Sets(
-            np.concatenate([some.seen for some in kinds[kind]]),
-            np.concatenate([some.beside for some in kinds[kind]]),
-            np.max([some.largest for some in kinds[kind]], axis=0),
+            np.concatenate([some.seen for some in sets]),
+            np.concatenate([some.beside for some in sets]),
+            np.max([some.largest for some in sets], axis=0),
         )
-        for kind in KINDS
-        if kind in kinds
+        for sets in kinds.values()
     ]
-    limits = _limits(np.stack([family.largest for family in families]))
+    limits = _limits(np.stack([family.largest for family in families]), level)
 
     def explained(m: int) -> bool:
         """Whether no set is surprising without m of its data rows, or with m more."""
@@ -88,8 +111,8 @@ def _least(kinds: dict[str, list[_Sets]], odds: float, *, lack: bool) -> int:
     return low
 
 
-def _limits(largest: np.ndarray) -> np.ndarray:  # (k, B) -> (k,)
-    """For each kind of set, the surprise that toys exceed in any kind in 5 % of them at most.
+def _limits(largest: np.ndarray, level: float) -> np.ndarray:  # (k, B) -> (k,)
+    """For each kind of set, the surprise that toys exceed in any kind in this share at most.
 
     There are many places and few ways to be far out, and their largest surprises differ. So each
     kind has a limit of its own, at the same rank among its toys.
@@ -99,6 +122,6 @@ def _limits(largest: np.ndarray) -> np.ndarray:  # (k, B) -> (k,)
     # The highest rank of a toy in any kind; of toys that tie, all have the highest.
     ranks = [np.searchsorted(row, own, "right") for row, own in zip(order, largest, strict=True)]
     highest = np.max(ranks, axis=0)
-    needed = int(np.ceil(CONFIDENCE * (n_toys + 1)))
+    needed = int(np.ceil((1 - level) * (n_toys + 1)))
     rank = int(np.sort(highest)[needed - 1])
     return order[:, rank - 1]

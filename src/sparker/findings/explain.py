@@ -26,7 +26,7 @@ COUNTED, AVERAGED = 1.0, 0.5
 whose probabilities are averaged. The fewer are hidden, the more the data stand out; the more, the
 better is known what is ordinary."""
 
-N_AVERAGED = 8
+N_AVERAGED = 15
 
 
 class Answers(NamedTuple):
@@ -62,10 +62,6 @@ def explain(
     independent = known.groups is None and known.data_weights is None
     n_toys = min(pool.experiments().n_toys or bound.MAX_TOYS, bound.MAX_TOYS)
     all_orders = list(orders(points, pool.points, rng, n_toys + 1))
-    at_least = None
-    if n_toys >= bound.MIN_TOYS:
-        toys = relabelled(points, (pool.weights(number) for number in range(n_toys + 1)))
-        at_least = agreeing(bound.at_least(toys, all_orders), p_value, known)
     mixtures = [hide(pool, rng, share) for share in (COUNTED, *[AVERAGED] * N_AVERAGED)]
     fitted = statistic.log_ratios(
         prepared.statistic, seed, as_samples(points, mixtures, pool), chunk
@@ -76,8 +72,17 @@ def explain(
     probability = np.mean(
         [rows.probability(s, mixture) for s, mixture in zip(score[1:], averaged, strict=True)], 0
     )
-    found = regions.search(pool.points, counted, all_orders)
+    found = regions.search(pool.points, counted, all_orders, score[0])
     place = _data_rows(pool, known)
+    at_least = None
+    parts = 3 if independent else 1
+    if bound.can_tell(n_toys, LEVEL / parts):
+        toys = relabelled(points, (pool.weights(number) for number in range(n_toys + 1)))
+        at_least = bound.at_least(toys, all_orders, LEVEL / parts)
+        if independent:
+            others = bound.by_score(score[0], counted, rng, LEVEL / parts), _there(found, counted)
+            at_least = at_least._replace(too_many=max(at_least.too_many, *others))
+        at_least = agreeing(at_least, p_value, known)
     return Answers(
         at_least,
         _spread(probability, place, known),
@@ -86,6 +91,19 @@ def explain(
         _counted(found, counted, pool, known, independent=independent),
         tuple(column_tests(pool, rng, independent=independent)),
     )
+
+
+def _there(found: list[Found], mixture: Mixture) -> int:
+    """At least so many rows too many in the region that the search found best."""
+    best = max((one for one in found if not one.lack), key=lambda one: one.worth, default=None)
+    if best is None:
+        return 0
+    n_data, n_hidden = (
+        int(np.sum(best.inside & some)) for some in (mixture.is_data, mixture.hidden)
+    )
+    share = mixture.odds / (1 + mixture.odds)
+    _, most = regions.ordinary(n_hidden, share, 2 * LEVEL / 3)  # only one of its ends counts here
+    return max(0, n_data - most)
 
 
 def agreeing(found: AtLeast, p_value: float, observed: Samples) -> AtLeast:

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 AROUND, COLUMN, OUTLYING = "around", "column", "outlying"
-KINDS = AROUND, COLUMN, OUTLYING
 
 N_SIZES = 30
 """How many sets an order gives, from the smallest to half of all rows."""

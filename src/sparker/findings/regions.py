@@ -76,7 +76,6 @@ class Found(NamedTuple):
     lack: bool
     worth: float
     """The squared surprise there, less the logarithm of how many were tried."""
-    n_tries: float
 
 
 class Region(NamedTuple):
@@ -133,16 +132,22 @@ class Region(NamedTuple):
         }
 
 
-def search(values: np.ndarray, mixture: Mixture, places: Sequence[Order]) -> list[Found]:
-    """Regions in which the mixture differs from the rest, by rules and by neighbourhoods."""
+def search(
+    values: np.ndarray, mixture: Mixture, places: Sequence[Order], score: np.ndarray
+) -> list[Found]:
+    """Regions in which the mixture differs from the rest, by rules and by neighbourhoods.
+
+    ``score`` (N,) says how anomalous rows are, and treats all rows of the mixture alike.
+    """
     codes, edges = _coded(values)
     left = everyone = mixture.marked | mixture.rest
     around = _place(mixture, places, len(values))
     found: list[Found] = []
     for _ in range(MAX_EXCESSES):
         rules = [_rule(codes, edges, mixture, left, lack=False)]
-        if around is not None:
-            rules.append(_described(around, codes, edges, mixture, left))
+        hints = [_highest(mixture, score, left)] + ([around.inside & left] if around else [])
+        for hint in hints:
+            rules.append(_described(hint, codes, edges, mixture, left))
         best = max((rule for rule in rules if rule), key=lambda rule: rule.worth, default=None)
         if best is None or (found and best.worth <= 0):
             break
@@ -265,18 +270,30 @@ def _rule(
     if best is None or not best.bounds:
         return None
     conditions = tuple(_condition(column, *ends, edges) for column, ends in best.bounds.items())
-    return Found(best.inside, conditions, None, lack, best.worth, best.n_tries)
+    return Found(best.inside, conditions, None, lack, best.worth)
 
 
 MIDDLE = 0.05, 0.95
-"""The part of a neighbourhood's rows that a rule for it starts from."""
+"""The part of some rows whose range a rule for them takes."""
+
+
+def _highest(mixture: Mixture, score: np.ndarray, left: np.ndarray) -> np.ndarray:  # (N,) -> (N,)
+    """The rows of the highest scores, as many as make them most surprising."""
+    order = np.flatnonzero(left)
+    order = order[np.argsort(-score[order], kind="stable")]
+    seen, beside = (np.cumsum(some[order]).astype(float) for some in (mixture.marked, mixture.rest))
+    odds = float(mixture.marked.sum() / mixture.rest.sum())
+    told = np.where(seen >= MIN_ROWS, surprise(seen, beside, odds), 0)
+    found = np.zeros(len(score), bool)
+    found[order[: int(np.argmax(told)) + 1]] = True
+    return found
 
 
 def _described(
-    around: Found, codes: np.ndarray, edges: list[np.ndarray], mixture: Mixture, left: np.ndarray
+    hint: np.ndarray, codes: np.ndarray, edges: list[np.ndarray], mixture: Mixture, left: np.ndarray
 ) -> Found | None:
-    """A neighbourhood as a rule: its range in the columns that tell it from the rest."""
-    own = np.flatnonzero(around.inside & left & mixture.marked)
+    """Some rows as a rule: their range in the columns that tell them from the rest."""
+    own = np.flatnonzero(hint & mixture.marked)
     if len(own) < MIN_ROWS:
         return None
     odds = float(mixture.marked.sum() / mixture.rest.sum())
@@ -284,7 +301,7 @@ def _described(
     n_codes = np.array([len(bounds) for bounds in edges])
     limits = (low > 0) | (high < n_codes)  # what holds for all rows is no condition
     within = (codes >= low) & (codes <= high)  # (N, d)
-    rule = _Rule(left, {}, -np.inf, around.n_tries)
+    rule = _Rule(left, {}, -np.inf, 1.0)
     while len(rule.bounds) < MAX_CONDITIONS:
         open_columns = [i for i in np.flatnonzero(limits) if i not in rule.bounds]
         if not open_columns:
@@ -303,7 +320,7 @@ def _described(
     if not rule.bounds:
         return None
     conditions = tuple(_condition(column, *ends, edges) for column, ends in rule.bounds.items())
-    return Found(rule.inside, conditions, None, False, rule.worth, rule.n_tries)
+    return Found(rule.inside, conditions, None, False, rule.worth)
 
 
 class _Tried(NamedTuple):
@@ -371,4 +388,4 @@ def _place(mixture: Mixture, places: Sequence[Order], n_rows: int) -> Found | No
     strength, order, n = best
     inside = np.zeros(n_rows, bool)
     inside[order.rows[:n]] = True
-    return Found(inside, (), order.centre, False, strength**2 - np.log(n_tries), n_tries)
+    return Found(inside, (), order.centre, False, strength**2 - np.log(n_tries))
