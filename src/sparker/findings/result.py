@@ -23,7 +23,7 @@ from sparker.findings.explain import Answers
 from sparker.findings.frames import Frame, as_frame
 from sparker.findings.rows import listed
 from sparker.findings.saved import KIND, TUPLES, answers_parts, restore, same
-from sparker.findings.words import LEVEL, READINGS, in_json, sentences
+from sparker.findings.words import in_json, seen_by, sentences
 from sparker.system import archive
 
 
@@ -295,11 +295,8 @@ class Result:
             f"{self.above} of {self.n_toys} anomaly-free experiments look at least as different "
             "from the reference as the data do",
         ]
-        if self.models is not None and self.p_value <= LEVEL:
-            lines.append(
-                f"seen most clearly by {READINGS[self.families[self.best_family]]} at width "
-                f"{self.widths[self.best]:.3g} of {self.widths[0]:.3g} to {self.widths[-1]:.3g}"
-            )
+        if seen := seen_by(self):
+            lines.append(seen)
         if self.answers is not None:
             lines += sentences(self)
         if self.n_failed:

@@ -45,6 +45,16 @@ def sentences(result: "Result") -> list[str]:
     ]
 
 
+def seen_by(result: "Result") -> str:
+    """Which reading decided; nothing where there is nothing to see, or no kernels."""
+    if result.models is None or result.p_value > LEVEL:
+        return ""
+    return (
+        f"seen most clearly by {READINGS[result.families[result.best_family]]} at width "
+        f"{result.widths[result.best]:.3g} of {result.widths[0]:.3g} to {result.widths[-1]:.3g}"
+    )
+
+
 def how_many(result: "Result") -> str:
     """The lower bounds."""
     n, missing, n_data = result.at_least, result.missing_at_least, len(result.data)

@@ -9,21 +9,22 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from bokeh.resources import Resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from sparker.findings.result import Result
-from sparker.report import axes, cards, figures, histograms, rows
+from sparker.findings.words import LEVEL, READINGS, seen_by
+from sparker.report import answers, axes, figures, histograms, kernels, planes, rows
 from sparker.report.thumbnails import Picture
-from sparker.report.words import number, verdict
+from sparker.report.words import as_sentence, number, verdict
 from sparker.system.atomic import whole_file
 
 TITLE = "Do the data come from the reference's distribution?"
 PAGE = 25  # table rows at a time
-TILE = 20  # characters of a text that fits below a small picture
+NAMED = 6  # columns left out that are named
+LINES = 12  # columns in the table of columns, until all are asked for
 
 
 def render(
@@ -55,19 +56,55 @@ def render(
     if alpha is not None and not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
     extras = rows.check_extras(result, texts, names, images, observables, reference_observables)
-    plots = {**figures.across_widths(result), "null_scores": figures.null_scores(result)}
-    values: dict[str, Any] = {
+    told = answers.tell(result)
+    views = [histograms.View(told.marked)]
+    views += [histograms.View(place.rows, place.conditions) for place in told.places]
+    drawn = histograms.draw(histograms.columns(result, extras), views)
+    rule, telling = _telling(told, drawn)
+    shown = rows.choose(result, extras, told, telling)
+    coordinates = axes.axes(result, telling)
+    pairs = axes.first(coordinates, rule)
+    plots = {
+        **planes.planes(result, shown, coordinates, pairs),
+        **figures.across_widths(result),
+        "null_scores": figures.null_scores(result),
+    }
+    if result.models is not None:
+        plots["score_distribution"] = figures.score_distribution(result)
+    values = {
         "result": result,
         "verdict": verdict(result, alpha),
         "title": title,
         "command": command,
+        "told": told,
+        "is_found": result.p_value <= LEVEL,
+        "seen_by": as_sentence(seen_by(result)) if seen_by(result) else "",
+        "reading": READINGS.get(result.families[result.best_family], "the statistic"),
+        "shown": shown,
+        "ranked": rows.ranked(result) is not None,
+        "histograms": drawn,
+        "axes": coordinates,
+        "planes": pairs,
+        "fields": planes.FIELDS,
+        "directions": axes.directions(result) if len(result.directions) > 2 else [],
+        "kernels": [] if result.models is None else kernels.table(result),
         "settings": _flat(result.settings),
         "page": PAGE,
+        "lines": LINES,
         "reach": figures.smallest_p(result),
+        "rows_json": {
+            "columns": shown.columns,
+            "rows": shown.cells,
+            "page": PAGE,
+            "views": shown.views,
+            "names": _view_names(told),
+        },
+        "axes_json": {
+            "labels": {axis.key: axis.label for axis in coordinates},
+            "boxes": planes.boxes(told, coordinates),
+        },
         **_sizes(result),
     }
-    if result.models is not None:
-        values |= _interpretation(result, extras, plots)
     return _page(values, plots)
 
 
@@ -84,45 +121,35 @@ def write(path: str | os.PathLike[str], result: Result, **options: Any) -> None:
         ) from error
 
 
-def _sizes(result: Result) -> dict[str, str | None]:
-    """What the two samples amount to, where that is not their number of rows."""
+def _sizes(result: Result) -> dict[str, Any]:
+    """What the two samples amount to, where that is not their number of rows; and the columns."""
     expected, counts = result.expected, result.reference_counts
     effective = None
     if result.reference_weights is not None:
         shown = len(counts) / result.n_reference
         effective = f"{counts.sum() ** 2 / (counts @ counts) / shown:,.0f}"
-    return {"expected": None if expected is None else f"{expected:,.10g}", "effective": effective}
-
-
-def _interpretation(result: Result, extras: rows.Extras, plots: dict[str, Any]) -> dict[str, Any]:
-    """What only a test with kernels can say; its plots are added to ``plots``."""
-    assert result.data_components is not None
-    claimed, plane = cards.claims(result), axes.plane(result)
-    order = list(claimed)
-    strongest = order[0]
-    kernels = cards.cards(result, extras, claimed)
-    examples = [row for card in kernels for row in card.rows]
-    shown = rows.choose(result, extras, order, cards.axes(kernels, order), examples)
-    strength = np.abs(result.data_components[:, strongest])
-    chosen, n_observables = histograms.beside(extras, plane, strength)
-    drawn = [(one.name, histograms.histogram(result, one, strongest, claimed[strongest]))
-             for one in chosen]  # fmt: skip
-    filled = [(name, plot) for name, plot in drawn if plot is not None]
-    kinds = ["features"] * bool(plane.features)
-    kinds += ["observables"] * (len(chosen) > len(plane.features))
-    plots["score_distribution"] = figures.score_distribution(result)
-    plots |= figures.planes(result, shown, claimed, plane)
-    plots |= {f"observable{i}": plot for i, (_, plot) in enumerate(filled)}
+    dropped = [result.column_labels[i] for i in result.transform.dropped]
+    more = f" and {len(dropped) - NAMED} more" if len(dropped) > NAMED else ""
     return {
-        "cards": kernels,
-        "shown": shown,
-        "plane": plane,
-        "histograms": [name for name, _ in filled],
-        "beside": " and ".join(kinds).capitalize(),
-        "n_observables": n_observables,
-        "n_drawn": len(chosen) - len(plane.features),
-        "tiles": all(len(shown.texts.get(row, "")) <= TILE for row in examples),
+        "expected": None if expected is None else f"{expected:,.10g}",
+        "effective": effective,
+        "n_columns": len(result.transform.kept),
+        "dropped": ", ".join(dropped[:NAMED]) + more,
+        "n_dropped": len(dropped),
+        "made": result.made[:16].replace("T", " "),
     }
+
+
+def _telling(told: answers.Told, drawn: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """The columns of the first region's rule, and all columns, the most telling first."""
+    rule = [one.column for place in told.places[:1] for one in place.conditions]
+    order = drawn["order"][min(1, len(told.places))]
+    ordered = [drawn["columns"][i]["column"] for i in order]
+    return rule, [column for column in ordered if column is not None]
+
+
+def _view_names(told: answers.Told) -> list[str]:
+    return ["all data rows", *(f"region {place.number}" for place in told.places)]
 
 
 def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
@@ -133,12 +160,7 @@ def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "number": number,
-        "colour": figures.colour,
-        "symbol": figures.symbol,
-        "cell": _cell,
-    }
+    environment.filters |= {"number": number, "cell": _cell}
 
     # Not sorted, which is the default: Bokeh's objects are defined where they first appear.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
@@ -150,7 +172,7 @@ def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
     # These hold nothing of the user's. Their digests are the only scripts the page may run, and it
     # may load nothing at all: should a string ever get past the escaping, it stays a string.
     bokeh = Resources(mode="inline", components=["bokeh"], log_level="warn")
-    scripts = [*bokeh.js_raw, own("report.js")]
+    scripts = [*bokeh.js_raw, own("histograms.js"), own("report.js")]
     page = environment.get_template("report.html").render(
         **values,
         plots=figures.embed(plots),

@@ -1,63 +1,101 @@
-"""What the plane is in which all rows are drawn: its axes, in numbers and in words."""
+"""The coordinates in which rows can be drawn: columns, principal coordinates, what the test says.
 
+Labels are ours and may enter the plots; names may be the user's and stand in the page.
+"""
+
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sparker.findings.result import Result
+from sparker.report.kernels import strongest
 from sparker.report.words import number, power
 
-SHARE = 0.3  # of a feature in a principal direction, to be named
-TELLING = 0.5  # what the named features must make up of it together
+COLUMNS = 12  # of the data that can be chosen
+COMPONENTS = 8  # kernels that can be chosen
+SHARE = 0.3  # of a column in a principal direction, to be named
+TELLING = 0.5  # what the named columns must make up of it together
+PRINCIPAL = "first principal coordinate", "second principal coordinate"
 
 
-class Plane(NamedTuple):
-    """Both samples in two coordinates. Labels are ours; only ``notes`` may hold users' names."""
+class Axis(NamedTuple):
+    """One coordinate of all rows."""
 
-    data: np.ndarray  # (N_D, 2)
-    reference: np.ndarray  # (N_R, 2)
-    labels: tuple[str, str]
-    heading: str
-    notes: list[str]
-    features: list[tuple[str, np.ndarray, np.ndarray]]
-    """Name, data and reference values of the features, where there are no more than two."""
-
-
-def feature_names(result: Result) -> list[str]:
-    """The user's names of the columns, or numbers."""
-    n = len(result.transform.centre)
-    return list(result.names) or [f"feature {i}" for i in range(n)]
+    key: str
+    name: str
+    label: str
+    data: np.ndarray  # (N_D,)
+    reference: np.ndarray  # (n,) of the rows in ``Result.reference``
+    kernels: np.ndarray | None = None  # (M,) where kernels sit, if they do anywhere
+    column: int | None = None
+    unit: float = 1.0
+    """What the column's values were divided by."""
 
 
-def plane(result: Result) -> Plane:
-    """One or two features as they are; of more, the plane in which the reference varies most."""
-    n_fitted, kept = len(result.directions), result.transform.kept
-    names = feature_names(result)
-    if n_fitted > 2 or n_fitted != len(kept):
-        notes = ["of the reference, in the coordinates of the fit", *_directions(result, names)]
-        labels = "first principal coordinate", "second principal coordinate"
-        heading = "In the plane of largest variance"
-        data, reference = result.data_plane, result.reference_plane
-        if n_fitted == 1:
-            data, reference = _against_f(result, data, reference)
-            labels = labels[0], "f"
-        return Plane(data, reference, labels, heading, notes, [])
+def axes(result: Result, telling: Sequence[int]) -> list[Axis]:
+    """All that can be chosen; ``telling`` are columns, the most telling first."""
+    kept = result.reference_rows
+    found = [_column(result, int(i)) for i in telling[:COLUMNS]]
+    if len(result.directions) > 2:
+        sits = None
+        if result.models is not None:
+            sits = np.asarray(result.model.mu) @ result.directions
+        found += [
+            Axis(
+                f"p{i}",
+                name,
+                name,
+                result.data_plane[:, i],
+                result.reference_plane[kept, i],
+                None if sits is None else sits[:, i],
+            )
+            for i, name in enumerate(PRINCIPAL)
+        ]
+    data, reference = result.data_components, result.reference_components
+    if data is not None and reference is not None:
+        found.append(Axis("f", "f of all kernels", "f", data.sum(1), reference[kept].sum(1)))
+        found += [
+            Axis(f"k{i}", f"f of kernel {i}", f"f of kernel {i}", data[:, i], reference[kept, i])
+            for i in strongest(result)[:COMPONENTS]
+        ]
+    return found
 
-    data, reference = (
-        result.transform.inverse(rows.astype(np.float64) @ result.directions.T)[:, kept]
-        for rows in (result.data_plane, result.reference_plane)
+
+def first(found: Sequence[Axis], rule: Sequence[int]) -> list[tuple[Axis, Axis]]:
+    """The planes to begin with: one in the columns, one as the kernels see the rows."""
+    by_key = {axis.key: axis for axis in found}
+    columns = [axis for axis in found if axis.column is not None]
+    columns.sort(key=lambda axis: axis.column not in rule)  # and else as they were
+    kernels = [axis for axis in found if axis.key.startswith("k")]
+    pairs = []
+    if len(columns) > 1:
+        pairs.append((columns[0], columns[1]))
+    elif columns and "f" in by_key:
+        pairs.append((columns[0], by_key["f"]))
+    if len(kernels) > 1:
+        pairs.append((kernels[0], kernels[1]))
+    elif kernels and columns:
+        pairs.append((columns[0], kernels[0]))
+    elif "p0" in by_key:
+        pairs.append((by_key["p0"], by_key["p1"]))
+    return pairs
+
+
+def _column(result: Result, i: int) -> Axis:
+    data, reference = result.data[:, i].astype(float), result.reference[:, i].astype(float)
+    shift = exponent(np.concatenate([data, reference]))
+    unit = 10.0**shift
+    return Axis(
+        f"c{i}",
+        result.column_labels[i],
+        over(f"column {i}", shift),
+        data / unit,
+        reference / unit,
+        None if result.models is None else result.locations[:, i] / unit,
+        i,
+        unit,
     )
-    own = [names[column] for column in kept]
-    features = [(name, data[:, i], reference[:, i]) for i, name in enumerate(own)]
-    exponents = [exponent(np.concatenate(values)) for _, *values in features]
-    data, reference = (rows / 10.0 ** np.array(exponents) for rows in (data, reference))
-    across, *up = (over(f"feature {i}", n) for i, n in zip(kept, exponents, strict=True))
-    heading = "In the features themselves"
-    if not up:
-        data, reference = _against_f(result, data, reference)
-        own, up, heading = [*own, "f"], ["f"], "Along the feature"
-    notes = [f"across: {own[0]}, up: {own[1]}"]
-    return Plane(data, reference, (across, up[0]), heading, notes, features)
 
 
 def exponent(values: np.ndarray) -> int:
@@ -71,24 +109,14 @@ def over(label: str, exponent: int) -> str:
     return f"{label} / {power(exponent)}" if exponent else label
 
 
-def _against_f(
-    result: Result, data: np.ndarray, reference: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    assert result.data_log_ratio is not None
-    assert result.reference_log_ratio is not None
-    return (
-        np.column_stack([data[:, 0], result.data_log_ratio]),
-        np.column_stack([reference[:, 0], result.reference_log_ratio]),
-    )
-
-
-def _directions(result: Result, names: list[str]) -> list[str]:
-    """What the principal coordinates mostly consist of, where a few features do."""
+def directions(result: Result) -> list[str]:
+    """What the principal coordinates mostly consist of, where a few columns do."""
+    labels, kept = result.column_labels, result.transform.kept
     found = []
-    for axis, fitted in zip(("across", "up"), result.directions.T, strict=True):
+    for name, fitted in zip(PRINCIPAL, result.directions.T, strict=True):
         direction = result.transform.loadings(fitted)
         large = [i for i in np.argsort(-np.abs(direction)) if abs(direction[i]) >= SHARE]
-        if np.sum(direction[large] ** 2) >= TELLING:
-            terms = [f"{number(direction[i], 2)} {names[result.transform.kept[i]]}" for i in large]
-            found.append(f"{axis}, mostly: {', '.join(terms)}")
+        if large and np.sum(direction[large] ** 2) >= TELLING:
+            terms = [f"{number(direction[i], 2)} {labels[kept[i]]}" for i in large]
+            found.append(f"The {name} is mostly {', '.join(terms)}.")
     return found

@@ -10,29 +10,17 @@ from typing import Any
 
 import numpy as np
 from bokeh.document import Document
-from bokeh.models import (
-    BasicTickFormatter,
-    BoxZoomTool,
-    ColumnDataSource,
-    DataRange1d,
-    HoverTool,
-    ResetTool,
-)
+from bokeh.models import BasicTickFormatter, DataRange1d
 from bokeh.plotting import figure
 
 from sparker.findings.result import Result
-from sparker.plots import KERNELS, REFERENCE, relative_sizes
-from sparker.report.axes import Plane
-from sparker.report.cards import Claim
-from sparker.report.rows import Shown
+from sparker.plots import KERNELS, REFERENCE
 
 INK = "#1f2328"
 HEIGHT = 260
-PLANE_HEIGHT = 380
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
-SYMBOLS = "\u25cf\u25a0\u25b2\u25c6\u25bc\u2b22\u2605\u271a"  # the same, in text
-UNCLAIMED = "#808890"
-CROSS, CROSS_COLOUR = 6, "#7f9fbd"  # of a reference row: thin lines need more colour than bars
+GREY = "#808890"
+PICKED = "#d55e00"  # the rows that are looked at, wherever they appear
 UNITS = {
     "decorrelate": "in units of the fit",
     "standardise": "in standard deviations",
@@ -40,16 +28,6 @@ UNITS = {
     "unchanged": "in the features' units",
 }
 LEAST = 0.3  # rows, where a logarithmic axis begins
-
-
-def colour(kernel: int) -> str:
-    """The colour of a kernel, wherever it appears."""
-    return KERNELS[kernel % len(KERNELS)]
-
-
-def symbol(kernel: int) -> str:
-    """Its marker, as a character."""
-    return SYMBOLS[kernel % len(SYMBOLS)]
 
 
 def embed(plots: Mapping[str, figure]) -> dict[str, Any]:
@@ -80,7 +58,7 @@ def new_plot(x: str, y: str, *, height: int = HEIGHT, tools: str = "", **options
         **options,
     )
     plot.toolbar.logo = None
-    plot.grid.grid_line_color = UNCLAIMED
+    plot.grid.grid_line_color = GREY
     plot.grid.grid_line_alpha = 0.25
     plot.axis.axis_label_text_font_style = "normal"
     plot.axis.axis_label_text_color = plot.axis.major_label_text_color = INK
@@ -116,15 +94,20 @@ def across_widths(result: Result) -> dict[str, figure]:
     p.scatter(widths[best[0]], result.p_by_statistic[best], size=16, fill_color=None, line_width=2,
               line_color=KERNELS[1])  # fmt: skip
 
-    null = np.where(np.isfinite(result.null_t), result.null_t, np.nan)
+    # The statistic that decided, and no other.
+    decided = np.asarray(result.observed.statistics)[:, result.best_family]
+    null = np.asarray(result.null.statistics, float)[:, :, result.best_family]
+    null = np.where(np.isfinite(null), null, np.nan)
     null = null[~np.all(np.isnan(null), axis=1)]
-    t = new_plot(x, "statistic t", **x_axis)
+    t = new_plot(x, "statistic", **x_axis)
     if len(null):
         low, middle, high = np.nanquantile(null, [0.025, 0.5, 0.975], axis=0)
         t.varea(widths, low, high, color=REFERENCE, alpha=0.6)
         t.line(widths, middle, color=INK, line_dash="dashed", name="ink")
-    t.line(widths, result.t, color=INK, name="ink")
-    t.scatter(widths, result.t, color=INK, size=8, name="ink")
+    t.line(widths, decided, color=INK, name="ink")
+    t.scatter(widths, decided, color=INK, size=8, name="ink")
+    t.scatter(widths[best[0]], decided[best[0]], size=16, fill_color=None, line_width=2,
+              line_color=KERNELS[1])  # fmt: skip
     if log:
         # Bokeh's own choice leaves most of a range that spans no power of ten without labels.
         ticks = [m * 10.0**e for e in range(-30, 31) for m in (1, 2, 5)]
@@ -156,33 +139,10 @@ def null_scores(result: Result, bins: int = 30) -> figure:
     low, high = everything.min(), everything.max()
     margin = 0.05 * (high - low) or 1.0
     counts, edges = np.histogram(finite, np.linspace(low - margin, high + margin, bins + 1))
-    draw_bars(plot, edges, counts, REFERENCE)
+    plot.quad(left=edges[:-1], right=edges[1:], top=counts, bottom=0, fill_color=REFERENCE,
+              line_color=GREY, line_width=0.5)  # fmt: skip
     plot.vspan([result.combined_score], line_color=INK, line_width=2, name="ink")
     return plot
-
-
-def draw_bars(
-    plot: figure,
-    edges: np.ndarray,
-    counts: np.ndarray,
-    fill: str,
-    bottom: float = 0,
-    **options: Any,
-) -> None:
-    """A histogram; on a logarithmic axis it needs a bottom, and has no empty bins."""
-    some = counts > bottom if bottom else np.full(len(counts), fill_value=True)
-    plot.quad(left=edges[:-1][some], right=edges[1:][some], top=counts[some], bottom=bottom,
-              fill_color=fill, line_color=UNCLAIMED, line_width=0.5, **options)  # fmt: skip
-
-
-def points_with_bars(plot: figure, x: np.ndarray, counts: np.ndarray, least: float = 0) -> None:
-    """Counts of the data with Poisson bars, down to where the axis begins; none where none is."""
-    some = counts > 0
-    x, counts = x[some], counts[some]
-    spread = np.sqrt(counts)
-    low = np.maximum(counts - spread, least)
-    plot.segment(x, low, x, counts + spread, color=INK, name="ink")
-    plot.scatter(x, counts, color=INK, size=6, name="ink")
 
 
 def score_distribution(result: Result) -> figure:
@@ -203,67 +163,9 @@ def score_distribution(result: Result) -> figure:
         some = mean > LEAST
         plot.segment(edges[:-1][some], mean[some], edges[1:][some], mean[some],
                      color=INK, line_width=1, name="ink")  # fmt: skip
-    points_with_bars(plot, (edges[:-1] + edges[1:]) / 2, counts, LEAST)
+    some = counts > 0
+    x, counts = ((edges[:-1] + edges[1:]) / 2)[some], counts[some]
+    spread = np.sqrt(counts)  # Poisson's, down to where the axis begins
+    plot.segment(x, np.maximum(counts - spread, LEAST), x, counts + spread, color=INK, name="ink")
+    plot.scatter(x, counts, color=INK, size=6, name="ink")
     return plot
-
-
-def planes(
-    result: Result, shown: Shown, claimed: Mapping[int, Claim], plane: Plane
-) -> dict[str, figure]:
-    """Two kernels' components and the plane of the features, linked by one source."""
-    data, reference = result.data_components, result.reference_components
-    assert data is not None
-    assert reference is not None
-    rows, leading = shown.rows, shown.leading[shown.rows]
-    is_claimed = np.array(
-        [claimed[k].data[row] for row, k in zip(rows, leading.tolist(), strict=True)]
-    )
-    only, alone = shown.listed[0], len(shown.listed) == 1
-
-    def coordinates(components: np.ndarray, plane: np.ndarray) -> dict[str, np.ndarray]:
-        # The page draws other kernels' components by copying them over u and v.
-        found = {f"k{kernel}": components[:, kernel] for kernel in shown.listed}
-        found["u"] = components[:, only]
-        found["v"] = plane[:, 0] if alone else components[:, shown.listed[1]]
-        found["x"], found["y"] = plane[:, 0], plane[:, 1]
-        return {name: values.astype(np.float32) for name, values in found.items()}
-
-    everything = coordinates(data, plane.data)
-    source = ColumnDataSource(
-        {name: values[rows] for name, values in everything.items()}
-        | {
-            "row": rows.astype(np.int32),
-            "f": data[rows].sum(1).astype(np.float32),
-            "kernel": leading.astype(np.int32),
-            "marker": [MARKERS[k % len(MARKERS)] if on else "circle"
-                       for k, on in zip(leading, is_claimed, strict=True)],
-            "colour": [colour(k) if on else UNCLAIMED
-                       for k, on in zip(leading, is_claimed, strict=True)],
-            "size": np.where(is_claimed, 9, 4).astype(np.int8),
-        },
-        name="data",
-    )  # fmt: skip
-    beside = coordinates(reference, plane.reference)
-    beside["size"] = CROSS * relative_sizes(result).astype(np.float32)
-    behind = ColumnDataSource(
-        {name: values[shown.reference] for name, values in beside.items()}, name="reference"
-    )
-    up = plane.labels[0] if alone else f"f of kernel {shown.listed[1]}"
-    labels = {"components": (f"f of kernel {only}", up), "plane": plane.labels}
-    plots = {}
-    for name, (x, y) in {"components": ("u", "v"), "plane": ("x", "y")}.items():
-        plot = new_plot(*labels[name], height=PLANE_HEIGHT, tools="pan,box_select,lasso_select,tap",
-                     active_drag="box_select", name=name)  # fmt: skip
-        plot.scatter(x, y, source=behind, marker="x", size="size", color=CROSS_COLOUR, alpha=0.7)
-        points = plot.scatter(x, y, source=source, marker="marker", size="size", color="colour",
-                              fill_alpha=0.7, nonselection_alpha=0.12)  # fmt: skip
-        plot.add_tools(
-            HoverTool(
-                renderers=[points],
-                tooltips=[("row", "@row"), ("f", "@f{0.00}"), ("kernel", "@kernel")],
-            ),
-            BoxZoomTool(),
-            ResetTool(),
-        )
-        plots[name] = plot
-    return plots

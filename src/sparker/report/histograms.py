@@ -1,20 +1,26 @@
-"""Numbers of the data rows beside those of the reference: the features, if few, and observables."""
+"""Every column beside the reference: what the page needs to draw its histograms.
 
+Plain numbers, and few: a report of hundreds of columns must stay a small file. The page draws them
+when they are asked for.
+"""
+
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from bokeh.models import DataRange1d
-from bokeh.plotting import figure
 
+from sparker.findings.regions import Condition
 from sparker.findings.result import Result
-from sparker.plots import REFERENCE
-from sparker.report.axes import Plane, exponent, over
-from sparker.report.cards import Claim, observed
-from sparker.report.figures import colour, draw_bars, new_plot, points_with_bars
 from sparker.report.rows import Extras
+from sparker.report.ticks import labelled
 
-HISTOGRAMS = 12  # observables that are drawn
-STEEP = 0.1  # of the highest bar: a logarithmic scale, if most bars are lower
+BINS = 30
+FIRST = 12  # drawn at once; the others when they are asked for
+MOST = 1000  # histograms in a report
+STRAYS = 0.002  # of all values, on either side: the range without them
+STRETCHED = 2  # times that range: so far an axis goes to show all values
+TALL = 40  # counts: above it one row would vanish, and the scale is logarithmic
+LEAST = 0.3  # rows, where a logarithmic scale begins
 
 
 class Beside(NamedTuple):
@@ -23,76 +29,147 @@ class Beside(NamedTuple):
     name: str
     data: np.ndarray
     reference: np.ndarray
+    counting: np.ndarray  # how many data rows each reference row stands for
+    column: int | None = None  # which one it is, unless it is an observable
 
 
-def beside(extras: Extras, plane: Plane, weight: np.ndarray) -> tuple[list[Beside], int]:
-    """What to draw beside the reference, and how many observables there are to choose from.
+class View(NamedTuple):
+    """Rows to look at: some of the data, and the rule that they keep."""
 
-    The features, if few; the observables, if many, in which ``weight`` makes the most difference.
-    """
-    features = [Beside(*feature) for feature in plane.features]
-    own = {feature.name for feature in features}
-    names = [name for name in extras.reference_observables if name not in own]
-    chosen = names
-    if len(names) > HISTOGRAMS:
-        telling = [name for name, *_ in observed(extras, weight) if name in names]
-        chosen = [name for name in names if name in telling[:HISTOGRAMS]]
-    observables = [
-        Beside(name, extras.observables[name], extras.reference_observables[name])
-        for name in chosen
+    rows: np.ndarray
+    conditions: tuple[Condition, ...] = ()
+
+
+def columns(result: Result, extras: Extras) -> list[Beside]:
+    """All columns that vary, and the observables that are known of both samples."""
+    counts, labels = result.reference_counts, result.column_labels
+    kept = counts[result.reference_rows]
+    kept = kept * (counts.sum() / (kept.sum() or 1))
+    found = [
+        Beside(labels[i], result.data[:, i], result.reference[:, i], kept, int(i))
+        for i in range(result.data.shape[1])
+        if i in result.transform.kept or np.ptp(result.data[:, i]) > 0
     ]
-    return [*features, *observables], len(names)
+    return found + [
+        Beside(name, extras.observables[name], values, counts)
+        for name, values in extras.reference_observables.items()
+    ]
 
 
-def histogram(result: Result, of: Beside, kernel: int, claim: Claim) -> figure | None:
-    """The data over the reference, and the rows that a kernel claims; none without any value."""
-    weights = result.reference_counts
-    known, beside_known = np.isfinite(of.data), np.isfinite(of.reference) & (weights > 0)
-    if not known.any() or not beside_known.any():
-        return None
+def draw(given: Sequence[Beside], views: Sequence[View]) -> dict[str, Any]:
+    """Everything the page needs: the histograms, and for each view the most telling first."""
+    rules = {one.column for view in views for one in view.conditions}
+    known = sorted((one for one in given if _known(one)), key=lambda one: one.column not in rules)
+    drawn = [(one, *histogram(one, views)) for one in known[:MOST]]
+    order = []
+    for v, view in enumerate(views):
+        # The columns of the rule, then those in which the rows of the view differ most.
+        own: dict[int | None, int] = {one.column: i for i, one in enumerate(view.conditions)}
+        keys = [(own.get(one.column, len(own)), -told[v]) for one, _, told in drawn]
+        order.append(sorted(range(len(drawn)), key=keys.__getitem__))
+    return {
+        "columns": [of for _, of, _ in drawn],
+        "order": order,
+        "first": FIRST,
+        "left_out": max(0, len(known) - MOST),
+    }
+
+
+def _known(one: Beside) -> bool:
+    has_value = np.isfinite(one.reference) & (one.counting > 0)
+    return bool(np.isfinite(one.data).any() and has_value.any())
+
+
+def histogram(of: Beside, views: Sequence[View]) -> tuple[dict[str, Any], list[float]]:
+    """Counts of both samples and of every view, and how much each view differs from the reference.
+
+    That is the largest difference of the distribution functions, as far as bins tell.
+    """
+    known, beside_known = np.isfinite(of.data), np.isfinite(of.reference) & (of.counting > 0)
     # Of both samples the rows with a value are compared, as if they lacked it equally often.
-    reference, counting = of.reference[beside_known], weights[beside_known]
-    counting = counting * (known.mean() * weights.sum() / counting.sum())
-    claimed = of.data[known & claim.data]
+    reference, counting = of.reference[beside_known], of.counting[beside_known]
+    counting = counting * (known.mean() * of.counting.sum() / counting.sum())
+    data = of.data[known].astype(np.float64)
+    picked = [of.data[view.rows[known[view.rows]]].astype(np.float64) for view in views]
     edges = _edges(
-        np.concatenate([of.data[known], reference]),
-        np.concatenate([np.ones(known.sum()), counting]),
-        claimed,
+        np.concatenate([data, reference.astype(np.float64)]),
+        np.concatenate([np.ones(len(data)), counting]),
+        np.concatenate(picked),
     )
 
-    def counts(which: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-        inside = np.clip(which, edges[0], edges[-1])
+    def counts(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        inside = np.clip(values, edges[0], edges[-1])
         return np.histogram(inside, edges, weights=weights)[0].astype(float)
 
-    shift = exponent(edges)
-    shown = edges / 10.0**shift
-    bars, points = counts(reference, counting), counts(of.data[known])
-    least = 0.0
-    scale: dict[str, Any] = {"y_range": DataRange1d(start=0)}
-    if np.median(bars[bars > 0]) < STEEP * bars.max():
-        least = float(np.clip(bars[bars > 0].min() / 2, 0.01, 0.5))
-        top = 2 * max(bars.max(), points.max())
-        scale = {"y_range": (least, top), "y_axis_type": "log"}
-    plot = new_plot(over("value", shift), "rows per bin", **scale)
-    draw_bars(plot, shown, bars, REFERENCE, bottom=least)
-    draw_bars(plot, shown, counts(claimed), colour(kernel), bottom=least,
-              hatch_pattern="right_diagonal_line", hatch_color="white")  # fmt: skip
-    points_with_bars(plot, (shown[:-1] + shown[1:]) / 2, points, least)
-    return plot
+    bars, points, tops = counts(reference, counting), counts(data), [counts(p) for p in picked]
+    tallest = float(max(bars.max(), points.max(), 1))
+    low, high = float(edges[0]), float(edges[-1])
+    found = {
+        "name": of.name,
+        "column": of.column,
+        "low": low,
+        "high": high,
+        "reference": [float(f"{bar:.3g}") for bar in bars],
+        "data": points.astype(int).tolist(),
+        "picked": [top.astype(int).tolist() for top in tops],
+        "least": LEAST if tallest > TALL else 0,
+        "most": tallest,
+        "ticks": labelled(low, high),
+        "bands": [_bands(of.column, view.conditions, low, high) for view in views],
+        "beyond": _beyond(data, reference, low, high),
+    }
+    expected = np.cumsum(bars) / bars.sum()
+    told = []
+    for v, top in enumerate(tops):
+        # Where a view has no rows, such as those that are missing, all data are looked at.
+        shares = top if len(picked[v]) else points
+        told.append(float(np.abs(np.cumsum(shares) / shares.sum() - expected).max()))
+    return found, told
+
+
+def _bands(
+    column: int | None, conditions: tuple[Condition, ...], low: float, high: float
+) -> list[float] | None:
+    """Where the rule wants this column to be, as shares of the axis."""
+    for one in conditions:
+        if one.column == column:
+            ends = (
+                (low if one.above is None else one.above),
+                (high if one.at_most is None else one.at_most),
+            )
+            return [float(np.clip((end - low) / (high - low), 0, 1)) for end in ends]
+    return None
+
+
+def _beyond(data: np.ndarray, reference: np.ndarray, low: float, high: float) -> str:
+    """What lies outside the axis; nothing is left out without saying so."""
+    n_data, n_reference = (int(np.sum((v < low) | (v > high))) for v in (data, reference))
+    if not n_data + n_reference:
+        return ""
+    said = [
+        f"{n:,} {what} row{'s' if n != 1 else ''}"
+        for n, what in ((n_data, "data"), (n_reference, "reference"))
+        if n
+    ]
+    lie = "lies" if n_data + n_reference == 1 else "lie"
+    return f"{' and '.join(said)} {lie} further out; the outermost bars count them too."
 
 
 def _edges(
-    values: np.ndarray, weights: np.ndarray, claimed: np.ndarray, bins: int = 30
+    values: np.ndarray, weights: np.ndarray, picked: np.ndarray, bins: int = BINS
 ) -> np.ndarray:
     """Equal bins; whole numbers lie in the middle of theirs.
 
-    A few stray values must not squeeze all others into one bin: the last bins hold them. But the
-    rows that a kernel claims are no strays, few as they may be.
+    A few stray values must not squeeze all others into one bin. But rows that are looked at are no
+    strays, few as they may be.
     """
-    low, high = np.quantile(values, [0.002, 0.998], method="inverted_cdf", weights=weights)
-    if len(claimed):
-        first, last = np.quantile(claimed, [0.05, 0.95], method="inverted_cdf")
+    low, high = np.quantile(values, [STRAYS, 1 - STRAYS], method="inverted_cdf", weights=weights)
+    if len(picked):
+        first, last = np.quantile(picked, [0.05, 0.95], method="inverted_cdf")
         low, high = min(low, first), max(high, last)
+    least, most = values.min(), values.max()
+    if most - least <= STRETCHED * (high - low):
+        low, high = least, most
     if np.all(values == np.round(values)) and max(-low, high) < 2**50:
         step = np.ceil((high - low + 1) / bins)
         n = int(np.ceil((high - low + 1) / step))

@@ -1,4 +1,4 @@
-"""Which rows the report shows, and all it says of each: the table behind plots, cards and CSV."""
+"""Which rows the report shows, and all it says of each: the table behind plots and CSV."""
 
 import os
 import re
@@ -7,19 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from sparker.findings.result import Result
+from sparker.report.answers import Told
 from sparker.report.thumbnails import Picture, thumbnails
 
-STRONGEST = 2000  # rows of the largest |f|, all of which are shown
+STRONGEST = 2000  # the most anomalous rows, all of which are shown
 OTHERS = 2000  # of the rest, drawn at random
 REFERENCE = 2000  # reference rows in the plots, drawn at random
 TEXT_BUDGET, NAME_BUDGET = 800_000, 300_000  # bytes of all texts, of all names
 CLIPS = (400, 200, 100, 50, 25)  # characters of a text: the most that stays within the budget
-COMPONENTS = 8  # kernels with a column of their own in the table
-OBSERVABLES = 20  # observables with a column of their own
-DIGITS, DECIMALS = 6, 3  # of observables, of f and c
+VALUES = 20  # columns of the data in the table, and as many observables
+DIGITS, DECIMALS = 6, 3  # of values, of probabilities and f
 LONG = 20  # characters of a text that needs a wide column
 
 MARKUP = re.compile("[<>&'\"\\\\\n]")
@@ -101,108 +100,116 @@ class Shown(NamedTuple):
     """The data rows in the report, most anomalous first, and a sample of the reference."""
 
     rows: np.ndarray  # (n,) of data rows
-    reference: np.ndarray  # of reference rows
-    order: list[int]  # kernels, strongest first
-    listed: list[int]  # those with a column of their own, the two that are drawn first
-    leading: np.ndarray  # (N_D,) the kernel with the most to say about a row
+    reference: np.ndarray  # places in ``Result.reference``
     images: dict[int, str]
     texts: dict[int, str]
-    names: dict[int, str]
     columns: list[dict[str, Any]]
     cells: list[list[Any]]
+    views: list[list[int]]
+    """For each choice on the page, the places of its rows in the table; all rows come first."""
     remarks: list[str]
     """What was left out, if anything."""
 
 
-def choose(
-    result: Result,
-    extras: Extras,
-    order: list[int],
-    axes: Sequence[int],
-    priority: Sequence[int],
-) -> Shown:
-    """Choose the rows to show and fill the table.
+def ranked(result: Result) -> np.ndarray | None:  # (N_D,)
+    """The rows, the most anomalous first; None where nothing is known of that."""
+    if result.answers is not None:
+        return result.ranking
+    scores = result.data_log_ratio
+    return None if scores is None else np.argsort(-scores, kind="stable")
 
-    ``axes`` are the kernels that are drawn first; ``priority`` rows get their pictures first.
-    """
-    components, scores = result.data_components, result.data_log_ratio
-    assert components is not None
-    assert scores is not None
+
+def choose(result: Result, extras: Extras, told: Told, telling: Sequence[int]) -> Shown:
+    """Choose the rows to show and fill the table; ``telling`` are columns, most telling first."""
     rng = np.random.default_rng(0)  # the same rows every time
-    by_size = np.argsort(-np.abs(scores), kind="stable")
-    strongest, rest = by_size[:STRONGEST], by_size[STRONGEST:]
+    order = ranked(result)
+    if order is None:
+        order = np.arange(len(result.data))
+    strongest, rest = order[:STRONGEST], order[STRONGEST:]
     if len(rest) > OTHERS:
-        rest = np.sort(rng.choice(len(rest), OTHERS, replace=False))
-        rest = by_size[STRONGEST:][rest]
+        rest = rest[np.sort(rng.choice(len(rest), OTHERS, replace=False))]
     rows = np.concatenate([strongest, rest])
-    n_reference = len(result.reference_plane)
-    reference = np.arange(n_reference)
-    if n_reference > REFERENCE:
-        reference = np.sort(rng.choice(n_reference, REFERENCE, replace=False))
-    listed = list(dict.fromkeys([*axes, *order]))[:COMPONENTS]
-    wanted = list(dict.fromkeys([*priority, *rows.tolist()]))
+    reference = np.arange(len(result.reference))
+    if len(reference) > REFERENCE:
+        reference = np.sort(rng.choice(len(reference), REFERENCE, replace=False))
+    wanted = rows.tolist()
     images = {} if extras.images is None else thumbnails(extras.images, wanted)
     texts = {} if extras.texts is None else _clipped(extras.texts, wanted, TEXT_BUDGET)
     names = {} if extras.names is None else _clipped(extras.names, wanted, NAME_BUDGET)
-    leading = np.argmax(np.abs(components), axis=1)
-    columns = _columns(extras, listed, bool(images))
-    cells = _cells(result, extras, rows, listed, leading, images, texts, names)
-    remarks = _remarks(result, extras, rows, reference, order, images, texts, wanted)
+    chosen = [int(i) for i in telling[:VALUES]]
+    if result.data.shape[1] <= VALUES:
+        chosen = list(range(result.data.shape[1]))
+    columns, cells = _table(result, extras, told, rows, chosen, images, texts, names)
+    place = {row: i for i, row in enumerate(wanted)}
+    marked = [told.marked, *(one.rows for one in told.places)]
     return Shown(
-        rows, reference, order, listed, leading, images, texts, names, columns, cells, remarks
+        rows,
+        reference,
+        images,
+        texts,
+        columns,
+        cells,
+        [sorted(place[int(row)] for row in some if int(row) in place) for some in marked],
+        _remarks(result, extras, rows, reference, images, texts, len(chosen)),
     )
 
 
-def _columns(extras: Extras, listed: list[int], images: bool) -> list[dict[str, Any]]:
-    def text(label: str, texts: Sequence[str]) -> dict[str, Any]:
-        return {"label": label, "kind": "text", "long": any(len(text) > LONG for text in texts)}
-
-    columns: list[dict[str, Any]] = [{"label": "row", "kind": "number"}]
-    if extras.names is not None:
-        columns.append(text("name", extras.names))
-    if images:
-        columns.append({"label": "image", "kind": "image"})
-    columns += [{"label": label, "kind": "number", "digits": DECIMALS} for label in ("f", "c")]
-    columns.append({"label": "kernel", "kind": "number"})
-    if extras.texts is not None:
-        columns.append(text("text", extras.texts))
-    columns += [
-        {"label": name, "kind": "number", "observable": True}
-        for name in list(extras.observables)[:OBSERVABLES]
-    ]
-    columns += [{"label": f"f of kernel {i}", "kind": "number", "digits": DECIMALS} for i in listed]
-    return columns
-
-
-def _cells(
+def _table(
     result: Result,
     extras: Extras,
+    told: Told,
     rows: np.ndarray,
-    listed: list[int],
-    leading: np.ndarray,
+    chosen: Sequence[int],
     images: dict[int, str],
     texts: dict[int, str],
     names: dict[int, str],
-) -> list[list[Any]]:
-    scores, components = result.data_log_ratio, result.data_components
-    assert scores is not None
-    assert components is not None
-    parts: list[list[Any]] = [rows.tolist()]
+) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+    """The columns of the table with what they are, and the cells of every row."""
+    parts: list[tuple[dict[str, Any], list[Any]]] = []
+
+    def add(label: str, kind: str, cells: list[Any], **more: Any) -> None:
+        parts.append(({"label": label, "kind": kind, **more}, cells))
+
+    def text(label: str, of: Sequence[str], cells: dict[int, str]) -> None:
+        is_long = any(len(one) > LONG for one in of)
+        add(label, "text", [cells[int(row)] for row in rows], role=label, long=is_long)
+
+    add("row", "number", rows.tolist())
     if extras.names is not None:
-        parts.append([names[int(row)] for row in rows])
+        text("name", extras.names, names)
     if images:
-        parts.append([images.get(int(row)) for row in rows])
-    parts += [_decimals(scores[rows]), _decimals(expit(scores[rows])), leading[rows].tolist()]
+        add("image", "image", [images.get(int(row)) for row in rows])
+    if result.answers is not None:
+        add("probability", "number", _decimals(result.answers.probability[rows]), digits=DECIMALS)
+    if told.places:
+        add("region", "number", _regions(told, rows, len(result.data)))
+    if told.listed is not None:
+        add("in the list", "text", ["yes" if told.listed[row] else "" for row in rows])
     if extras.texts is not None:
-        parts.append([texts[int(row)] for row in rows])
-    parts += [_rounded(values[rows]) for values in list(extras.observables.values())[:OBSERVABLES]]
-    parts += [_decimals(components[rows, i]) for i in listed]
-    return [list(cells) for cells in zip(*parts, strict=True)]
+        text("text", extras.texts, texts)
+    for i in chosen:
+        add(result.column_labels[i], "number", _rounded(result.data[rows, i]), value=True)
+    for name, values in list(extras.observables.items())[:VALUES]:
+        add(name, "number", _rounded(values[rows]), value=True)
+    if result.data_log_ratio is not None:
+        add("f", "number", _decimals(result.data_log_ratio[rows]), digits=DECIMALS)
+    cells = [list(line) for line in zip(*(cells for _, cells in parts), strict=True)]
+    return [column for column, _ in parts], cells
 
 
-def _decimals(values: np.ndarray) -> list[float]:
+def _regions(told: Told, rows: np.ndarray, n_data: int) -> list[int | None]:
+    """The surest region of too many rows that each row is in."""
+    number = np.zeros(n_data, int)
+    for one in reversed(told.places):
+        if not one.lack:
+            number[one.rows] = one.number
+    return [int(i) or None for i in number[rows]]
+
+
+def _decimals(values: np.ndarray) -> list[float | None]:
     """Logarithms and shares: what is far below one is nothing."""
-    return [float(value) for value in np.round(values.astype(np.float64), DECIMALS) + 0.0]
+    rounded = np.round(values.astype(np.float64), DECIMALS) + 0.0
+    return [float(value) if np.isfinite(value) else None for value in rounded]
 
 
 def _rounded(values: np.ndarray) -> list[float | None]:
@@ -242,17 +249,16 @@ def _remarks(
     extras: Extras,
     rows: np.ndarray,
     reference: np.ndarray,
-    order: list[int],
     images: dict[int, str],
     texts: dict[int, str],
-    wanted: Sequence[int],
+    n_columns: int,
 ) -> list[str]:
-    n_data, n_reference = len(result.data_plane), result.n_reference
+    n_data, n_reference = len(result.data), result.n_reference
     remarks = []
     if len(rows) < n_data:
         remarks.append(
-            f"Of {n_data:,} data rows, plots and table show the {STRONGEST:,} with the largest |f| "
-            f"and a random {len(rows) - STRONGEST:,} of the others; all numbers are of all rows."
+            f"Of {n_data:,} data rows, planes and table show the {STRONGEST:,} most anomalous and "
+            f"a random {len(rows) - STRONGEST:,} of the others; all numbers are of all rows."
         )
     if len(reference) < n_reference:
         remarks.append(f"Of {n_reference:,} reference rows, a random {len(reference):,} are drawn.")
@@ -261,12 +267,15 @@ def _remarks(
             "The more a reference row weighs, the larger it is drawn, up to nine times the area of "
             "an average one; all numbers count it by its weight."
         )
-    if extras.images is not None and len(images) < len(wanted):
+    if extras.images is not None and len(images) < len(rows):
         remarks.append(f"Pictures are kept for the {len(images):,} most anomalous rows.")
-    if extras.texts is not None and any(texts[row] != extras.texts[row] for row in wanted):
+    if extras.texts is not None and any(texts[row] != extras.texts[row] for row in texts):
         remarks.append("Long texts are cut short.")
-    if len(order) > COMPONENTS:
-        remarks.append(f"The table has the components of {COMPONENTS} of the {len(order)} kernels.")
-    if len(extras.observables) > OBSERVABLES:
-        remarks.append(f"The table has the first {OBSERVABLES} observables.")
+    if n_columns < result.data.shape[1]:
+        remarks.append(
+            f"Of {result.data.shape[1]:,} columns the table has the {n_columns} in which the rows "
+            "above differ most."
+        )
+    if len(extras.observables) > VALUES:
+        remarks.append(f"The table has the first {VALUES} observables.")
     return remarks

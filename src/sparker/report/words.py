@@ -10,7 +10,6 @@ DIFFERENCE = (
     "A difference is not yet a discovery: a new phenomenon, a flaw of the reference and a change "
     "in how the data were taken look alike to this test."
 )
-WHERE = " The sections below show where to look."
 NO_DIFFERENCE = (
     "This does not prove that the two are the same. It says that this test, with this many rows, "
     "sees nothing that anomaly-free samples would not show as well."
@@ -21,8 +20,8 @@ UNDECIDED = (
     "A large one does not prove that they are the same."
 )
 CHANCE = (
-    "With a p-value like this, what follows may all be chance: kernels look for differences, and "
-    "find some in any sample."
+    "With a p-value like this, what follows may all be chance: whoever looks for differences finds "
+    "some in any sample."
 )
 MORE = "make more of them (n_toys, or --toys)"
 SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
@@ -44,7 +43,7 @@ class Verdict(NamedTuple):
     sentences: list[str]
     cautions: list[str]
     chance: str | None
-    """A warning, where all that the kernels found may well be chance."""
+    """A warning, where all that was found may well be chance."""
 
 
 def verdict(result: Result, alpha: float | None) -> Verdict:
@@ -73,6 +72,15 @@ def verdict(result: Result, alpha: float | None) -> Verdict:
         cautions=_cautions(result, alpha, kind),
         chance=CHANCE if kind == "compatible" or unremarkable else None,
     )
+
+
+def as_sentence(text: str) -> str:
+    """A line of the terminal as a sentence of the page.
+
+    >>> as_sentence("where: x above 3")
+    'Where: x above 3.'
+    """
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -164,7 +172,7 @@ def _sentences(result: Result, kind: str, alpha: float | None, tail: TailFit | N
             f"{number(tail.interval[1], 2)}. The verdict makes no use of it."
         )
     if kind == "anomaly":
-        sentences.append(DIFFERENCE + (WHERE if result.models is not None else ""))
+        sentences.append(DIFFERENCE)
     elif kind == "compatible":
         sentences.append(NO_DIFFERENCE)
     elif alpha is None:

@@ -1,4 +1,5 @@
-// Plots, and a table that follows what is selected in them. User strings are only ever set as text.
+// Plots, and a table that follows the region chosen and what is selected in the plots. User strings
+// are only ever set as text.
 "use strict";
 (() => {
   const byId = (id) => document.getElementById(id);
@@ -8,16 +9,18 @@
     if (text !== undefined) element.textContent = text;
     return element;
   };
-  const table = json("rows");
+  const table = json("rows"), axes = json("axes");
+  const named = byId("picked-name") && byId("picked-name").textContent;
   let source = null; // of the points; its indices are those of table.rows
   let chosen = []; // what is selected of it
   let order = null; // [column, 1 or -1]
   let page = 0;
+  let view = 0; // the region chosen; 0 are all rows
 
   const columns = table ? table.columns : [];
   const imageColumn = columns.findIndex((column) => column.kind === "image");
-  const textColumn = columns.findIndex((column) => column.label === "text" && column.kind === "text");
-  const nameColumn = columns.findIndex((column) => column.label === "name" && column.kind === "text");
+  const textColumn = columns.findIndex((column) => column.role === "text");
+  const nameColumn = columns.findIndex((column) => column.role === "name");
 
   function picture(cells) {
     const image = make("img");
@@ -31,7 +34,11 @@
 
   function visible() {
     const words = byId("filter").value.toLowerCase();
-    let indices = chosen.length ? [...chosen].sort((a, b) => a - b) : table.rows.map((_, i) => i);
+    let indices = view ? [...table.views[view]] : table.rows.map((_, i) => i);
+    if (chosen.length) {
+      const kept = new Set(chosen);
+      indices = indices.filter((i) => kept.has(i));
+    }
     if (words) {
       indices = indices.filter((i) => table.rows[i].some(
         (cell, c) => c !== imageColumn && cell !== null && shown(cell, c).toLowerCase().includes(words)));
@@ -56,7 +63,7 @@
       const line = make("tr");
       table.rows[i].forEach((cell, c) => {
         const item = make("td", cell === null || c === imageColumn ? "" : shown(cell, c));
-        item.className = columns[c].kind + (columns[c].observable ? " observable" : "");
+        item.className = columns[c].kind + (columns[c].value ? " value" : "");
         if (c === imageColumn && cell !== null) item.append(picture(table.rows[i]));
         line.append(item);
       });
@@ -67,7 +74,8 @@
       else head.removeAttribute("aria-sort");
     });
     const rows = (n) => n.toLocaleString("en") + (n === 1 ? " row" : " rows");
-    byId("found").textContent = rows(indices.length) + (chosen.length ? " of the selection" : "");
+    byId("found").textContent = rows(indices.length) + (view ? ` of ${table.names[view]}` : "") +
+      (chosen.length ? " of the selection" : "");
     const count = (n) => n.toLocaleString("en");
     byId("range").textContent = now.length
       ? `${count(from + 1)} to ${count(from + now.length)} of ${count(indices.length)}` : "none";
@@ -91,8 +99,11 @@
 
   function select(indices) {
     chosen = [...indices];
+    page = 0;
+    drawTable();
+    if (!byId("chosen")) return;
     byId("chosen").hidden = !chosen.length;
-    byId("pointed").parentElement.classList.add("live");
+    byId("pointed").parentElement.classList.toggle("live", chosen.length > 0);
     byId("count").textContent = chosen.length === 1 ? "1 row selected," : chosen.length + " rows selected,";
     if (chosen.length === 1) point(chosen[0]);
     const first = [...chosen].sort((a, b) => a - b).slice(0, 12);
@@ -106,8 +117,36 @@
       return item;
     }));
     byId("examples").classList.toggle("tiles", textColumn < 0 || !columns[textColumn].long);
-    page = 0;
-    drawTable();
+  }
+
+  // The rows of a region, or those in the list, in the planes; and the rule's bounds around them.
+  function mark() {
+    if (!source) return;
+    const picked = new Int8Array(source.data.row.length);
+    for (const i of table ? table.views[view] : []) picked[i] = 9;
+    source.data = { ...source.data, picked };
+    const bounds = axes.boxes[view];
+    ["plane0", "plane1"].forEach((name, i) => {
+      const box = source.document.get_model_by_name("box" + i);
+      if (!box) return;
+      const [across, up] = [...document.querySelectorAll(`select.axis[data-plane=${name}]`)].map((one) => one.value);
+      const plot = source.document.get_model_by_name(name), far = (range) => [range.start, range.end];
+      const x = bounds[across] || (bounds[up] && far(plot.x_range)), y = bounds[up] || (bounds[across] && far(plot.y_range));
+      if (x && y) box.setv({ left: x[0], right: x[1], bottom: y[0], top: y[1] });
+      box.visible = Boolean(x && y);
+    });
+  }
+
+  function look(number) {
+    view = number;
+    document.querySelectorAll("input[name=view]").forEach((one) => { one.checked = Number(one.value) === view; });
+    document.querySelectorAll("select.view").forEach((one) => { one.value = String(view); });
+    const name = byId("picked-name");
+    if (name) name.textContent = view ? `data rows of ${table.names[view]}` : named;
+    if (source && chosen.length) source.selected.indices = [];
+    if (table) select([]);
+    mark();
+    document.dispatchEvent(new CustomEvent("view", { detail: view }));
   }
 
   function csv() {
@@ -139,10 +178,13 @@
         axis.setv({ axis_label_text_color: ink, major_label_text_color: ink, axis_line_color: ink,
           major_tick_line_color: ink, minor_tick_line_color: ink });
       }
+      for (const legend of [...plot.above, ...plot.center]) {
+        if (legend.type === "Legend") legend.label_text_color = ink;
+      }
       for (const renderer of plot.renderers) {
         if (renderer.name !== "ink") continue;
         renderer.glyph.line_color = { value: ink };
-        if ("fill_color" in renderer.glyph) renderer.glyph.fill_color = { value: ink };
+        if (renderer.glyph.fill_color && renderer.glyph.fill_color.value !== null) renderer.glyph.fill_color = { value: ink };
       }
     }
   }
@@ -167,8 +209,16 @@
       drawTable();
     });
     drawTable();
-    point(0);
+    if (byId("pointed")) point(0);
   }
+  document.querySelectorAll("input[name=view], select.view").forEach((one) => {
+    one.addEventListener("change", () => look(Number(one.value)));
+  });
+  document.querySelectorAll("button.all").forEach((button) => button.addEventListener("click", () => {
+    const open = byId(button.getAttribute("aria-controls")).classList.toggle("open");
+    button.ariaExpanded = String(open);
+    button.textContent = button.textContent.replace(open ? "Show all" : "Show fewer than", open ? "Show fewer than" : "Show all");
+  }));
 
   // What is folded away on the screen belongs on paper.
   const folded = [...document.querySelectorAll("details")];
@@ -182,26 +232,31 @@
     if (source) {
       // A finger that moves over a plot scrolls the page, until a tool is chosen.
       if (matchMedia("(pointer: coarse)").matches) {
-        for (const name of ["components", "plane"]) {
+        for (const name of ["plane0", "plane1"]) {
+          if (!source.document.get_model_by_name(name)) continue;
           for (const tool of source.document.get_model_by_name(name).toolbar.tools) {
             if (tool.type === "BoxSelectTool") tool.active = false;
           }
         }
       }
-      document.querySelectorAll("select.axis").forEach((choice, i) => choice.addEventListener("change", () => {
-        const plot = source.document.get_model_by_name("components");
-        (i ? plot.left : plot.below)[0].axis_label = "f of kernel " + choice.value;
-        for (const one of [source, source.document.get_model_by_name("reference")]) {
-          one.data = { ...one.data, [i ? "v" : "u"]: one.data["k" + choice.value] };
+      document.querySelectorAll("select.axis").forEach((choice) => choice.addEventListener("change", () => {
+        const { field, plane } = choice.dataset, key = choice.value;
+        const plot = source.document.get_model_by_name(plane);
+        (field === "y" || field === "v" ? plot.left : plot.below)[0].axis_label = axes.labels[key];
+        for (const name of ["data", "reference", "kernels"]) {
+          const one = source.document.get_model_by_name(name);
+          if (one) one.data = { ...one.data, [field]: one.data[key] };
         }
+        mark();
       }));
-      source.selected.properties.indices.change.connect(() => select(source.selected.indices));
+      source.selected.properties.indices.change.connect(() => table && select(source.selected.indices));
       source.inspect.connect(() => {
-        if (!source.inspected.indices.length) return;
+        if (!table || !source.inspected.indices.length) return;
         point(Math.min(...source.inspected.indices));
         byId("pointed").parentElement.classList.add("live");
       });
     }
+    look(0);
     document.body.dataset.ready = "yes";
   });
 })();

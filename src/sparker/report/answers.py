@@ -1,0 +1,152 @@
+"""The answers as the page shows them: sentences, regions, the rows to mark, columns one by one."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparker.findings import words
+from sparker.findings.regions import Condition, Region
+from sparker.findings.result import Result
+from sparker.report.words import as_sentence, number
+
+CERTAIN = "confirmed"
+OPEN = "not confirmed: it may be chance"
+UNKNOWN = "cannot be confirmed"
+LIKELY = 0.5  # where there is no list, rows of at least this probability are marked
+
+NOT_ASKED = (
+    "How many rows, where and which columns was not asked for: the test was made with "
+    "explain=False. Without it these answers are there."
+)
+NO_BOUND = (
+    "How many rows are anomalous at least is not known: there are too few ways to relabel the rows."
+)
+NO_LIST = (
+    "There is no list of rows with a known share of ordinary ones: rows come in groups or have "
+    "weights of their own, so that no row stands for itself alone."
+)
+
+
+class Place(NamedTuple):
+    """A region, to be chosen on the page."""
+
+    number: int  # from 1 on, as in ``Result.region_of_row``
+    rule: str
+    lack: bool
+    n_data: int
+    expected: str
+    range: str | None
+    """The 95 % interval of the rows that are too many, or missing."""
+    p_value: str | None
+    status: str
+    rows: np.ndarray
+    conditions: tuple[Condition, ...]
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it holds on rows that were not used to find it."""
+        return self.status == CERTAIN
+
+
+class Line(NamedTuple):
+    """What one column shows by itself."""
+
+    name: str
+    distance: str
+    p_value: str
+    differs: bool
+    reference: tuple[str, ...]  # quartiles
+    data: tuple[str, ...]
+    test: str
+
+
+class Told(NamedTuple):
+    """All answers of a result, ready for the page."""
+
+    sentences: list[str]
+    not_said: list[str]
+    """What could not be answered, and why."""
+    places: list[Place]
+    marked: np.ndarray  # of data rows: those in the list, or the likely ones
+    marked_as: str
+    listed: np.ndarray | None  # (N_D,) of bool; None where there is no list, or nothing in it
+    columns: list[Line]
+
+
+def tell(result: Result) -> Told:
+    """Put the answers together. Where the test sees nothing, there is no list of rows."""
+    found = result.answers
+    if found is None:
+        return Told([], [NOT_ASKED], [], np.empty(0, int), "", None, [])
+    said = [as_sentence(sentence) for sentence in words.sentences(result)]
+    missing = [NO_BOUND] * (found.at_least is None)
+    if result.p_value > words.LEVEL:
+        held = [place for place in _places(result) if place.confirmed]
+        return Told(said, missing, held, np.empty(0, int), "", None, _columns(result))
+    listed = None
+    if found.row_p_values is None:
+        missing.append(NO_LIST)
+    elif (rows := result.listed(words.FDR)).any():
+        listed = rows
+    if listed is not None:
+        marked, marked_as = listed, "in the list"
+    else:
+        marked = np.nan_to_num(found.probability) >= LIKELY
+        marked_as = "that are more likely anomalous than not"
+    return Told(
+        said,
+        missing,
+        _places(result),
+        np.flatnonzero(marked),
+        marked_as,
+        listed,
+        _columns(result),
+    )
+
+
+def _places(result: Result) -> list[Place]:
+    """The regions that hold, the surest first; where none does, the first of all, marked so."""
+    assert result.answers is not None
+    held = [one for one in result.answers.regions if one.confirmed]
+    shown = held or result.answers.regions[:1]
+    return [_place(result, i, region) for i, region in enumerate(shown, 1)]
+
+
+def _place(result: Result, i: int, region: Region) -> Place:
+    status = CERTAIN if region.confirmed else OPEN if region.p_value is not None else UNKNOWN
+    ends = None
+    if region.interval is not None:
+        low, high = region.interval
+        if region.lack:
+            low, high = max(0.0, -high), max(0.0, -low)
+        ends = f"{low:,.0f} to {high:,.0f}"
+    return Place(
+        number=i,
+        rule=region.rule(result.column_labels),
+        lack=region.lack,
+        n_data=region.n_data,
+        expected=f"{region.expected:,.1f}",
+        range=ends,
+        p_value=None if region.p_value is None else number(region.p_value, 2),
+        status=status,
+        rows=np.array(region.rows, int),
+        conditions=region.conditions,
+    )
+
+
+def _columns(result: Result) -> list[Line]:
+    assert result.answers is not None
+    labels = result.column_labels
+    ordered = sorted(result.answers.columns, key=lambda one: (one.p_value, -one.distance))
+    return [
+        Line(
+            labels[one.column],
+            f"{one.distance:.3f}",
+            number(one.p_value, 2),
+            one.differs,
+            tuple(number(value, 4) for value in one.reference_quartiles),
+            tuple(number(value, 4) for value in one.data_quartiles),
+            one.test,
+        )
+        for one in ordered
+    ]

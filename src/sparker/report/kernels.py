@@ -1,0 +1,49 @@
+"""The kernels in a small table, for readers who want to know what the fit did."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparker.findings.result import Result
+
+KERNELS = 24  # in the table
+COLUMNS = 6  # whose values the table shows; of more columns, those farthest from average
+IDLE = 0.1  # a kernel that changes no row's density by more than about this share says nothing
+
+
+class Kernel(NamedTuple):
+    """One kernel: what it says, and where it sits in the user's units."""
+
+    number: int
+    says: str
+    amplitude: float
+    location: list[tuple[str, float]]
+
+
+def peaks(result: Result) -> np.ndarray:  # (M,)
+    """The largest |f_i| of any row; reference rows that weigh nothing are no rows."""
+    assert result.data_components is not None
+    assert result.reference_components is not None
+    counts = result.reference_counts > 0
+    data, reference = np.abs(result.data_components), np.abs(result.reference_components)
+    return np.asarray(np.maximum(data.max(0), reference[counts].max(0)))
+
+
+def strongest(result: Result) -> list[int]:
+    """All kernels, those that say most about some row first."""
+    return [int(i) for i in np.argsort(-peaks(result), kind="stable")]
+
+
+def table(result: Result) -> list[Kernel]:
+    """The strongest kernels first."""
+    found, labels = peaks(result), result.column_labels
+    kept = result.transform.kept
+    kernels = []
+    for i in strongest(result)[:KERNELS]:
+        a, place = float(result.model.a[i]), result.locations[i]
+        far = np.zeros(len(place))
+        far[kept] = np.abs((place - result.transform.centre)[kept]) / result.transform.units
+        chosen = np.sort(np.argsort(-far, kind="stable")[:COLUMNS])
+        says = "next to nothing" if found[i] < IDLE else "too many rows" if a > 0 else "too few"
+        kernels.append(Kernel(i, says, a, [(labels[j], float(place[j])) for j in chosen]))
+    return kernels

@@ -1,0 +1,35 @@
+"""Round numbers along an axis, and how they are written."""
+
+import numpy as np
+
+from sparker.report.words import MINUS, number
+
+N_TICKS = 5  # at most
+LONGEST = 1e6  # from here on, and below SHORTEST, powers of ten are written
+SHORTEST = 1e-3
+
+
+def labelled(low: float, high: float) -> list[tuple[float, str]]:
+    """Round values between two ends, as shares of the way, and their texts.
+
+    >>> labelled(0.0, 1.0)
+    [(0.0, '0'), (0.5, '0.5'), (1.0, '1')]
+    """
+    span = high - low
+    if not np.isfinite(span):
+        return []
+    rough = span / (N_TICKS - 1)
+    ten = 10.0 ** np.floor(np.log10(rough))
+    step = ten * next(m for m in (1, 2, 5, 10) if m * ten >= rough * (1 - 1e-9))
+    first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
+    ticks = [float(i) * step for i in np.arange(first, last + 1)[: N_TICKS + 1]]
+    return [((tick - low) / span, _text(tick, step, ticks)) for tick in ticks]
+
+
+def _text(tick: float, step: float, ticks: list[float]) -> str:
+    largest = max(abs(one) for one in ticks) or step
+    if largest >= LONGEST or largest < SHORTEST:
+        digits = int(np.ceil(np.log10(largest / step) - 1e-9)) + 1
+        return number(tick, max(1, min(digits, 12)))
+    decimals = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+    return f"{tick:,.{decimals}f}".replace("-", MINUS)
