@@ -71,7 +71,7 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"simulator", "group_rows"}): AS_THEY_COME,
     **{
         frozenset({"statistic", name}): OF_KERNELS
-        for name in ("config", "kernels", "clip", "annealed", "widths", "rows")
+        for name in ("config", "kernels", "clip", "annealed", "widths")
     },
     **{frozenset({"some toys", name}): NO_VERDICT for name in OF_THE_VERDICT},
     **{

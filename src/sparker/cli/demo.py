@@ -113,8 +113,7 @@ def say(result: "TestResult", digits: Digits, hidden: int) -> None:
     """The verdict, and what the most anomalous rows turn out to be."""
     import numpy as np
 
-    assert result.data_log_ratio is not None
-    top = np.argsort(-result.data_log_ratio)[:N_HIDDEN]
+    top = result.ranking[:N_HIDDEN]
     out = Out()
     out.say(result.summary())
     shown = " ".join(str(label) for label in digits.label[top])

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,11 @@ from sparker.cli.options import (
     note,
     store_option,
 )
-from sparker.cli.speak import most_anomalous
+
+if TYPE_CHECKING:
+    from sparker.result import TestResult
+
+N_ROWS_SHOWN = 3
 
 
 @click.command()
@@ -135,7 +139,7 @@ def watch(
             "significance": result.significance if result.p_value < 1 else None,
             "alarm": look.alarm,
             "rows": len(result.data_plane),
-            "most_anomalous": most_anomalous(result, 3, None),
+            "most_anomalous": _most_anomalous(result),
         }
 
     next(known.watch([], alpha=alpha, looks=looks), None)  # says at once if it cannot be kept
@@ -148,6 +152,25 @@ def watch(
         sys.stdout.flush()
     if alarmed or failed:
         sys.exit(1 if alarmed else 2)
+
+
+def _most_anomalous(result: "TestResult") -> list[dict[str, Any]]:
+    """The rows of the largest log-ratios: a look is one fit, and asks for no more than that."""
+    import numpy as np
+    from scipy.special import expit
+
+    log_ratio, components = result.data_log_ratio, result.data_components
+    assert log_ratio is not None
+    assert components is not None
+    return [
+        {
+            "row": int(i),
+            "log_ratio": float(log_ratio[i]),
+            "anomaly_score": float(expit(log_ratio[i])),
+            "kernel": int(np.argmax(np.abs(components[i]))),
+        }
+        for i in np.argsort(-log_ratio)[:N_ROWS_SHOWN]
+    ]
 
 
 def _files(batches: tuple[str, ...]) -> Iterator[str]:

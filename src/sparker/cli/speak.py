@@ -15,26 +15,6 @@ if TYPE_CHECKING:
 N_ROWS_SHOWN = 10
 
 
-def most_anomalous(result: "TestResult", n: int, texts: list[Any] | None) -> list[dict[str, Any]]:
-    """The rows of the highest scores, as plain values."""
-    import numpy as np
-    from scipy.special import expit
-
-    log_ratio, components = result.data_log_ratio, result.data_components
-    if log_ratio is None or components is None:
-        return []
-    return [
-        {
-            "row": int(i),
-            "log_ratio": float(log_ratio[i]),
-            "anomaly_score": float(expit(log_ratio[i])),
-            "kernel": int(np.argmax(np.abs(components[i]))),
-            **({} if texts is None else {"text": str(texts[i])}),
-        }
-        for i in np.argsort(-log_ratio)[:n]
-    ]
-
-
 def to_json(
     result: "TestResult",
     anomaly: bool | None,
@@ -44,8 +24,10 @@ def to_json(
     tail: bool,
 ) -> dict[str, Any]:
     """The schema of ``--json``, see docs/commands.md."""
-    found: dict[str, Any] = {"schema": 2, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
-    found["most_anomalous"] = most_anomalous(result, N_ROWS_SHOWN, texts)
+    found: dict[str, Any] = {"schema": 3, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
+    if texts is not None and "rows" in found:
+        for row in found["rows"]["most_anomalous"]:
+            row["text"] = str(texts[row["row"]])
     if tail:
         try:
             fitted = result.tail_fit()
@@ -79,34 +61,65 @@ def speak(
             out.say(str(result.tail_fit()))
         except ValueError as error:
             out.say(f"not extrapolated: {error}")
-    rows = most_anomalous(result, N_ROWS_SHOWN, texts)
-    if rows:
-        columns: dict[str, list[Any]] = {
-            "row": [str(row["row"]) for row in rows],
-            "log density ratio": [f"{row['log_ratio']:+.2f}" for row in rows],
-            "leading kernel": [str(row["kernel"]) for row in rows],
-        }
-        if texts is not None:
-            columns["text"] = [cell(row["text"], cut=True) for row in rows]
+    columns = _first_rows(result, texts)
+    if columns:
         out.table("Most anomalous data rows, counted from 0", columns)
 
 
-def write_rows(path: Path, result: "TestResult") -> None:
-    """Score, leading kernel and components of every data row."""
+def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list[Any]]:
+    """What is said of the most anomalous rows, by columns; nothing where nothing is known."""
     import numpy as np
-    from scipy.special import expit
 
-    log_ratio, components = result.data_log_ratio, result.data_components
-    assert log_ratio is not None
-    assert components is not None
+    columns: dict[str, list[Any]]
+    if result.answers is not None:
+        first = result.ranking[:N_ROWS_SHOWN]
+        columns = {
+            "row": [str(row) for row in first],
+            "probability": [_share(result.answers.probability[row]) for row in first],
+        }
+        n_held = sum(region.confirmed for region in result.answers.regions)
+        if n_held:  # the surest come first, as their sentences do
+            numbers = result.region_of_row[first]
+            columns["region"] = [str(i) if 0 < i <= n_held else "" for i in numbers]
+    elif result.data_log_ratio is not None:
+        first = np.argsort(-result.data_log_ratio, kind="stable")[:N_ROWS_SHOWN]
+        columns = {
+            "row": [str(row) for row in first],
+            "log density ratio": [f"{result.data_log_ratio[row]:+.2f}" for row in first],
+        }
+    else:
+        return {}
+    if texts is not None:
+        columns["text"] = [cell(str(texts[row]), cut=True) for row in first]
+    return columns
+
+
+def _share(value: float) -> str:
+    return "" if value != value else f"{value:.2f}"  # unknown for rows that took no part
+
+
+def write_rows(path: Path, result: "TestResult") -> None:
+    """What is known of every data row, and its values."""
+    from sparker.findings.frames import free_name
+    from sparker.findings.words import FDR
+
+    own: dict[str, list[str]] = {"row": [str(row) for row in range(len(result.data))]}
+    found = result.answers
+    if found is not None:
+        own["probability"] = [brief(value) for value in found.probability]
+        if found.row_p_values is not None:
+            own["p_value"] = [brief(value) for value in found.row_p_values]
+            own["listed"] = [str(int(yes)) for yes in result.listed(FDR)]
+        own["region"] = [str(number) for number in result.region_of_row]
+    if result.data_log_ratio is not None:
+        own["log_ratio"] = [brief(value) for value in result.data_log_ratio]
+    labels = result.column_labels
     file = StringIO(newline="")
     writer = csv.writer(file)
-    names = [f"component_{i}" for i in range(components.shape[1])]
-    writer.writerow(["row", "log_ratio", "anomaly_score", "leading_kernel", *names])
-    leading = np.argmax(np.abs(components), axis=1)
-    for i, (f, kernel, parts) in enumerate(zip(log_ratio, leading, components, strict=True)):
-        numbers = (f, expit(f))
-        writer.writerow([i, *map(brief, numbers), kernel, *map(brief, parts)])
+    # The user's own columns keep their names, whatever else is said of the rows.
+    writer.writerow([*(free_name(name, labels) for name in own), *labels])
+    for said, values in zip(zip(*own.values(), strict=True), result.data, strict=True):
+        writer.writerow([*said, *(f"{value:.9g}" for value in values)])
     try:
         with whole_file(path) as target:
             target.write(file.getvalue().encode())
@@ -115,5 +128,5 @@ def write_rows(path: Path, result: "TestResult") -> None:
 
 
 def brief(value: float) -> str:
-    """A number for a table."""
-    return f"{value:.6g}"
+    """A number for a table; nothing where it is not known."""
+    return "" if value != value else f"{value:.6g}"

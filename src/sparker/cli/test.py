@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from sparker.result import TestResult
     from sparker.streaming.reference import Streamed
     from sparker.tables import Table
-
-MAX_OBSERVABLES = 20
 
 
 @click.command()
@@ -90,10 +89,10 @@ MAX_OBSERVABLES = 20
 @click.option(
     "--observables",
     callback=comma_list,
-    help="Columns of numbers to look at beside the test, not part of it.",
+    help="Columns of numbers to show in the report that are not part of the test.",
 )
 @click.option("--report", type=FILE, help="Write a report, an HTML file.")
-@click.option("--rows", type=FILE, help="Write a CSV file with the score of every data row.")
+@click.option("--rows", type=FILE, help="Write a CSV file with what is known of every data row.")
 @click.option("--save", type=FILE, help="Write the whole result, for `sparker report`.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
@@ -151,14 +150,15 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
             detect.run_toys(tested, second, only=options["only"], cluster=cluster, **settings)
             say_made(options["only"], options["store"], settings["n_toys"])
             return
-        result = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
+        found = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
+    result = replace(found, files=(reference, data))
     texts = second.extra[options["text"]].tolist() if options["text"] else None
     _check_floor(options["alpha"], result)
     anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
     with reader_may_leave():
         if options["as_json"]:
-            found = to_json(result, anomaly, options["alpha"], texts, tail=options["tail"])
-            click.echo(json.dumps(found, indent=1, allow_nan=False))
+            whole = to_json(result, anomaly, options["alpha"], texts, tail=options["tail"])
+            click.echo(json.dumps(whole, indent=1, allow_nan=False))
         else:
             speak(result, anomaly, options["alpha"], texts, tail=options["tail"])
     if options["rows"]:
@@ -195,14 +195,10 @@ def _shown(table: "Table", reference: "Streamed") -> "Table":
 
 
 def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | None":
-    if names:
-        for name in names:
-            if table.extra[name].dtype == object:
-                raise BadInput(f"the observable {name} holds texts; only numbers can be compared")
-        return {name: table.extra[name] for name in names}
-    if table.columns and len(table.columns) <= MAX_OBSERVABLES:
-        return dict(zip(table.columns, table.points.T, strict=True))
-    return None
+    for name in names:
+        if table.extra[name].dtype == object:
+            raise BadInput(f"the observable {name} holds texts; only numbers can be compared")
+    return {name: table.extra[name] for name in names} or None
 
 
 def _null(name: str, pool: str | None, group_rows: int | None, reference: "Table") -> Any:

@@ -1,6 +1,6 @@
 """Tables given back in the kind that the samples came in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, cast
 
 import narwhals as nw
@@ -36,3 +36,10 @@ def as_frame(table: Mapping[str, Sequence[Any] | np.ndarray], kind: str | None) 
         raise ValueError(
             f"the samples came as data frames of {kind}, which is not installed here; install it"
         ) from error
+
+
+def free_name(name: str, others: Container[str]) -> str:
+    """A name that none of the others has."""
+    while name in others:
+        name += "_"
+    return name

@@ -2,7 +2,6 @@
 
 import html
 import os
-from collections.abc import Container
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +19,7 @@ from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import as_points, check_columns, column_names
 from sparker.findings.explain import Answers
-from sparker.findings.frames import Frame, as_frame
+from sparker.findings.frames import Frame, as_frame, free_name
 from sparker.findings.rows import listed
 from sparker.findings.saved import KIND, TUPLES, answers_parts, restore, same
 from sparker.findings.words import in_json, seen_by, sentences
@@ -192,7 +191,7 @@ class Result:
             own["p_value"] = found.row_p_values[order]
         values = {name: self.data[order, i] for i, name in enumerate(self.column_labels)}
         # The user's own columns keep their names, whatever else is said of the rows.
-        return as_frame({**{_beside(k, values): v for k, v in own.items()}, **values}, self.frame)
+        return as_frame({**{free_name(k, values): v for k, v in own.items()}, **values}, self.frame)
 
     def listed(self, fdr: float) -> np.ndarray:  # (N_D,)
         """Whether each data row is in the list at this false discovery rate."""
@@ -406,13 +405,6 @@ class Result:
             f"<TestResult p_value={self.p_value:.4g} significance {self.significance:.2f} "
             f"toys={self.n_toys}>"
         )
-
-
-def _beside(name: str, others: Container[str]) -> str:
-    """A name that none of the others has."""
-    while name in others:
-        name += "_"
-    return name
 
 
 def _finite(value: float) -> float | None:
