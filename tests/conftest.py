@@ -9,22 +9,24 @@ import jax
 import jaxlib
 import pytest
 
-# Nearly all the time goes into compiling, and XLA's older way to write code for a CPU takes half as
-# long, the more so in one thread, since the other cores are busy with other files. Programs are
-# then a little slower and differ in the last digits. XLA_FLAGS= in front of the command tests what
-# users run. (An XLA that does not know a flag stops, hence the version.)
+# Nearly all the time goes into compiling. XLA's older way to write code for a CPU, with less effort
+# and in one thread, since other files keep the other cores busy, takes half of it. Programs are
+# then slower and differ in the last digits. XLA_FLAGS= in front of the command tests what users
+# run. (An XLA that does not know a flag stops, hence the version.)
+QUICK_TO_COMPILE = (
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_backend_optimization_level=1",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
 if jaxlib.__version__.startswith("0.10."):
-    os.environ.setdefault(
-        "XLA_FLAGS",
-        "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
-    )
+    os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
 
 # Programs compiled once serve all test files, their processes and the commands they start. The
 # first process, from which the others have it, makes the folder.
 CACHE = "JAX_COMPILATION_CACHE_DIR"
 if CACHE not in os.environ:
     os.environ[CACHE] = tempfile.mkdtemp(prefix="sparker-compiled-")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
     atexit.register(shutil.rmtree, os.environ[CACHE], ignore_errors=True)
 jax.config.update("jax_compilation_cache_dir", os.environ[CACHE])
 jax.config.update(
