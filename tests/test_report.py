@@ -15,12 +15,15 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.special import expit
 
 import sparker
 from sparker import report
 from sparker.calibration.tail import fit_tail
 from sparker.engine.ensemble import Ensemble
+from sparker.findings import words
+from sparker.findings.bound import AtLeast
+from sparker.findings.regions import Condition
+from sparker.report.histograms import Beside, View, histogram
 
 N_REFERENCE, N_DATA, N_PLANTED = 200, 60, 15
 ONE = {"n_features": 1, "config": sparker.FitConfig(n_kernels=1)}
@@ -40,11 +43,18 @@ def mean_shift(rng, sample):
     return np.abs(means[1] - means[0])
 
 
+def shift(rng, sample):
+    """One number, however many columns."""
+    return np.linalg.norm(mean_shift(rng, sample))
+
+
 @functools.cache
 def run(n_features=2, **options):
     rng = np.random.default_rng(0)
     reference, data = (rng.normal(size=(n, n_features)) for n in (N_REFERENCE, N_DATA))
     data[:N_PLANTED] = 3 + 0.1 * rng.normal(size=(N_PLANTED, n_features))
+    if options.pop("in_groups", False):
+        options["groups"] = np.arange(N_REFERENCE) // 2, 500 + np.arange(N_DATA) // 2
     if "statistic" not in options:
         options["widths"] = sparker.WidthConfig(steps=40, n_widths=3)
     return sparker.test(reference, data, n_toys=20, **options)
@@ -77,7 +87,10 @@ def extras():
 @pytest.fixture(scope="module")
 def hostile(result, extras):
     awkward = dataclasses.replace(
-        result, columns=(HOSTILE[1], HOSTILE[3]), notes=(HOSTILE[0], HOSTILE[2])
+        result,
+        names=(HOSTILE[1], f"{HOSTILE[3]} column"),
+        notes=(HOSTILE[0], HOSTILE[2]),
+        files=(HOSTILE[0], HOSTILE[2]),
     )
     return report.render(awkward, **extras)
 
@@ -127,10 +140,141 @@ def test_it_says_what_the_result_says(result):
     low = result.significance_interval[0]
     assert f"Significance {result.significance:.2f} \u03c3 ({low:.2f} or more)" in page.text
     assert f"p-value {result.p_value:.3g}" in page.text
-    assert f"Rows too many {result.effect_excess.events:.1f}" in page.text
+    assert f"Anomalous data rows {result.at_least} or more" in page.text
+    assert f"at width {result.widths[result.best]:.3g}" in page.text
     assert "sparker test a b" in page.text
     assert f"seed {result.seed}" in page.text
     assert result.versions["jax"] in page.text
+
+
+@pytest.fixture(scope="module")
+def fine(result):
+    """The same, if nothing stood out: its regions are chance, and its bounds nothing."""
+    found = result.answers
+    regions = tuple(region._replace(p_value=0.4) for region in found.regions)
+    answers = found._replace(at_least=AtLeast(0, 0), regions=regions)
+    return dataclasses.replace(result, p_value=0.6, above=12, interval=(0.3, 0.8), answers=answers)
+
+
+def test_its_sentences_are_those_of_the_terminal(result, fine):
+    in_groups = run(statistic=mean_shift, in_groups=True)
+    for found in (result, fine, run(statistic=mean_shift), in_groups):
+        text = Page(report.render(found)).text
+        lines = found.summary().splitlines()
+        said = [*words.sentences(found), *filter(None, [words.seen_by(found)])]
+        assert len(said) >= 2
+        for sentence in said:
+            assert sentence in lines
+            assert " ".join(report.words.as_sentence(sentence).split()) in text
+
+
+def test_the_head_says_what_was_tested(result):
+    named = dataclasses.replace(result, files=("old.csv", "new.csv"), made="2030-01-02T03:04:05")
+    text = Page(report.render(named)).text
+    assert "new.csv against the reference old.csv ." in text
+    assert "60 data rows against 200 reference rows. 2 columns used. Made 2030-01-02 03:04" in text
+    assert f"with sparker {result.versions['sparker']}" in text
+    assert ".csv" not in Page(report.render(result)).text
+
+
+def test_there_is_no_zero_beside_an_anomaly(result, fine):
+    def text(found, bound):
+        answers = found.answers._replace(at_least=bound)
+        return Page(report.render(dataclasses.replace(found, answers=answers))).text
+
+    zero = r"\b0 or more|at least 0\b"
+    for bound in (AtLeast(3, 0), AtLeast(0, 3), AtLeast(2, 2)):
+        assert not re.search(zero, text(result, bound), re.IGNORECASE)
+    missing = text(result, AtLeast(0, 3))
+    assert "Missing rows 3 or more" in missing
+    assert "Anomalous data rows" not in missing
+    nothing = text(fine, AtLeast(0, 0))
+    assert "No row is anomalous for certain" in nothing
+    assert not re.search(zero, nothing, re.IGNORECASE)
+    assert "how many rows are anomalous at least is not known" in text(result, None).lower()
+
+
+def views_of(page):
+    return [given for tag, given in page.elements if given.get("name") == "view"]
+
+
+def test_regions_can_be_chosen_if_they_hold(result):
+    region = result.answers.regions[0]
+    assert region.confirmed
+    page = Page(report.render(result))
+    assert len(views_of(page)) == 1 + sum(one.confirmed for one in result.answers.regions)
+    assert f"Region 1: {region.rule(result.column_labels)} confirmed" in page.text
+    low, high = region.interval
+    assert f"{region.n_data} data rows {region.expected:.1f} expected" in page.text
+    assert f"{low:.0f} to {high:.0f} too many" in page.text
+    rows = page.json["rows"]
+    assert {rows["rows"][i][0] for i in rows["views"][1]} == set(region.rows)
+    listed = {rows["rows"][i][0] for i in rows["views"][0]}
+    assert listed == set(np.flatnonzero(result.listed(0.2)).tolist())
+
+
+def with_regions(result, *regions):
+    return dataclasses.replace(result, answers=result.answers._replace(regions=regions))
+
+
+def test_of_regions_that_are_not_confirmed_one_is_shown_and_marked(result):
+    held = result.answers.regions[0]
+    open_one = held._replace(p_value=0.3)
+    text = Page(report.render(with_regions(result, held, open_one))).text
+    assert "not confirmed" not in text
+    page = Page(report.render(with_regions(result, open_one, open_one)))
+    assert len(views_of(page)) == 2
+    assert page.text.count("not confirmed: it may be chance") == 1
+    lack = held._replace(lack=True, n_data=1, expected=9.0, too_many=-8, interval=(-12.0, -3.0))
+    page = Page(report.render(with_regions(result, lack)))
+    assert "1 data row 9.0 expected 3 to 12 missing" in page.text
+    assert set(column(page, "region")) == {None}  # nobody is missing that is there
+
+
+def test_where_nothing_is_found_no_region_and_no_list_is_shown(fine):
+    page = Page(report.render(fine))
+    assert views_of(page) == []
+    assert "Region 1" not in page.text
+    assert "in the list" not in page.text
+    assert page.json["rows"]["views"] == [[]]
+    assert len(column(page, "probability")) == N_DATA
+
+
+def test_rows_in_groups_have_regions_without_p_values_and_no_list():
+    found = run(statistic=mean_shift, in_groups=True)
+    assert found.answers.row_p_values is None
+    page = Page(report.render(found))
+    if found.p_value <= words.LEVEL:
+        assert "no list of rows with a known share of ordinary ones" in page.text
+        assert page.text.count("cannot be confirmed") == 1
+    assert "in the list" not in [one["label"] for one in page.json["rows"]["columns"]]
+
+
+def test_without_answers_it_says_so(result):
+    page = Page(report.render(dataclasses.replace(result, answers=None)))
+    assert "was not asked for" in page.text
+    assert "Anomalous data rows" not in page.text
+    assert views_of(page) == []
+    rows = column(page, "row")
+    assert np.all(np.diff(result.data_log_ratio[rows]) <= 0)
+    neither = dataclasses.replace(run(statistic=mean_shift), answers=None)
+    page = Page(report.render(neither))
+    assert "cannot say which rows" in page.text
+    assert "rows" not in page.json
+    assert page.json["bars"]["columns"]
+
+
+def test_columns_are_told_one_by_one_the_most_different_first(result):
+    named = dataclasses.replace(result, names=("energy", "angle"))
+    tests = sorted(result.answers.columns, key=lambda one: (one.p_value, -one.distance))
+    text = Page(report.render(named)).text
+    places = []
+    for one in tests:
+        name = ("energy", "angle")[one.column]
+        number = report.words.number(one.p_value, 2)
+        line = f"{name} {one.distance:.3f} {number} {'yes' if one.differs else 'no'}"
+        places.append(text.index(" ".join(line.split())))
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(
@@ -156,14 +300,13 @@ def test_a_level_beyond_the_toys_decides_nothing(result):
     assert "Compatible" not in text
     assert "Anomaly at" not in text
     # Unless more of them would not help.
-    fine = dataclasses.replace(result, p_value=0.6, above=12, interval=(0.3, 0.8))
+    fine = dataclasses.replace(result, p_value=0.6, above=12, interval=(0.3, 0.8), answers=None)
     text = Page(report.render(fine, alpha=0.001)).text
     assert "Compatible with the reference at the level 0.001" in text
     assert "was out of reach" not in text
 
 
-def test_only_what_may_be_chance_is_called_that(result):
-    fine = dataclasses.replace(result, p_value=0.6, above=12, interval=(0.3, 0.8))
+def test_only_what_may_be_chance_is_called_that(result, fine):
     chance = "what follows may all be chance"
     assert chance in Page(report.render(fine)).text
     assert chance in Page(report.render(fine, alpha=0.05)).text
@@ -226,239 +369,115 @@ def test_the_table_has_every_row_most_anomalous_first(result):
     masses = np.arange(N_DATA) * 1.5
     page = Page(report.render(result, observables={"mass": masses}))
     rows = np.array(column(page, "row"))
-    assert sorted(rows) == list(range(N_DATA))
-    f = result.data_log_ratio[rows]
-    assert np.all(np.diff(np.abs(f)) <= 0)
-    np.testing.assert_allclose(column(page, "f"), f, atol=6e-4)
-    np.testing.assert_allclose(column(page, "c"), expit(f), atol=6e-4)
+    np.testing.assert_array_equal(rows, result.ranking)
+    np.testing.assert_allclose(column(page, "f"), result.data_log_ratio[rows], atol=6e-4)
+    probability = result.answers.probability[rows]
+    np.testing.assert_allclose(column(page, "probability"), probability, atol=6e-4)
+    assert np.all(np.diff(probability) <= 0)
     np.testing.assert_array_equal(column(page, "mass"), masses[rows])
-    leading = np.argmax(np.abs(result.data_components), axis=1)
-    np.testing.assert_array_equal(column(page, "kernel"), leading[rows])
-    for kernel in range(result.data_components.shape[1]):
-        expected = result.data_components[rows, kernel]
-        np.testing.assert_allclose(column(page, f"f of kernel {kernel}"), expected, atol=6e-4)
+    for i in range(2):
+        np.testing.assert_allclose(column(page, f"column {i}"), result.data[rows, i], rtol=1e-5)
+    assert [bool(yes) for yes in column(page, "in the list")] == result.listed(0.2)[rows].tolist()
+    held = [i + 1 for i, one in enumerate(result.answers.regions) if one.confirmed]
+    numbers = result.region_of_row[rows]
+    assert column(page, "region") == [int(i) if i in held else None for i in numbers]
 
 
-def cards_of(found, **extras):
-    known = report.rows.Extras(None, None, None, extras, {})
-    return report.cards.cards(found, known, report.cards.claims(found))
+def test_rows_that_took_no_part_have_no_probability(result):
+    probability = result.answers.probability.copy()
+    probability[7] = np.nan
+    answers = result.answers._replace(probability=probability)
+    page = Page(report.render(dataclasses.replace(result, answers=answers)))
+    assert column(page, "probability")[-1] is None
+    assert column(page, "row")[-1] == 7
 
 
-def with_components(result, data, reference, amplitudes):
-    """The result, as if its kernels had these components and amplitudes."""
-    n = len(amplitudes)
-    mu = np.zeros((len(result.widths), n, 2))
-    models = Ensemble(mu, np.tile(amplitudes, (len(mu), 1)), result.models.sigma)
-    plane = [np.zeros((len(rows), 2)) for rows in (data, reference)]
-    return dataclasses.replace(
-        result,
-        models=models,
-        data_components=np.array(data),
-        reference_components=np.array(reference),
-        data_plane=plane[0],
-        reference_plane=plane[1],
-    )
-
-
-@pytest.fixture(scope="module")
-def planted(result):
-    """A result whose strongest kernel claims the planted rows."""
-    data, reference = np.zeros((N_DATA, 2)), np.zeros((N_REFERENCE, 2))
-    data[:N_PLANTED, 0] = np.linspace(2, 3, N_PLANTED)
-    data[20:23, 1] = reference[:10, 1] = 1.0
-    return with_components(result, data, reference, [3.0, 1.0])
-
-
-def test_cards_are_in_the_users_units(result):
-    named = dataclasses.replace(result, columns=("energy", "angle"))
+def test_kernels_are_told_without_counts(result):
+    named = dataclasses.replace(result, names=("energy", "angle"))
     text = Page(report.render(named)).text.replace("\N{MINUS SIGN}", "-")
-    told = [card for card in cards_of(named) if card.tells]
-    assert told
-    for card in told:
-        energy, angle = result.locations[card.kernel]
-        assert f"Sits at energy {energy:.3g} angle {angle:.3g}" in text
-
-
-def test_a_card_counts_what_the_reference_has_in_the_same_place(result):
-    data = np.zeros((100, 2))
-    data[:30, 0] = 2.0
-    reference = np.zeros((400, 2))
-    reference[:20, 0] = 2.0
-    found = with_components(result, data, reference, [3.0, 1.0])
-    card, idle = cards_of(found)
-    assert (card.says, card.claimed, card.expected) == ("many", 30, pytest.approx(5))
-    assert idle.says == "idle"
-    text = Page(report.render(found)).text
-    assert "Kernel 0: too many data Claims 30 data rows where 5 are expected." in text
-    assert "Kernel 1 is idle" in text
-    found = with_components(result, data[:31], reference[20:], [3.0, 1.0])
-    assert "Claims 30 data rows where no reference row lies." in Page(report.render(found)).text
+    found = report.kernels.table(named)
+    assert len(found) == len(result.model.a)
+    assert "Claims" not in text
+    for kernel in found:
+        energy, angle = result.locations[kernel.number]
+        assert f"energy {energy:.3g}, angle {angle:.3g}" in text
+        assert (kernel.says == "too many rows") <= (result.model.a[kernel.number] > 0)
 
 
 def test_a_place_that_the_data_left_comes_first(result):
-    """No data row is near the kernel that matters most."""
-    data = np.zeros((100, 2))
-    data[:10, 0] = 1.0
-    reference = np.zeros((400, 2))
-    reference[:40, 0], reference[40:100, 1] = 1.0, -4.0
-    found = with_components(result, data, reference, [1.0, -5.0])
-    first, second = cards_of(found)
-    assert (first.kernel, first.says, first.claimed) == (1, "few", 0)
-    assert first.expected == pytest.approx(15)
-    assert first.rows == []
-    assert (second.kernel, second.says) == (0, "many")
-    page = Page(report.render(found))
-    assert "Kernel 1: too few data Claims 0 data rows where 15 are expected" in page.text
-    selected = [
-        given["value"] for tag, given in page.elements if tag == "option" and "selected" in given
-    ]
-    assert selected == ["1", "0"]
-
-
-def test_kernels_without_a_place_of_their_own_say_so(result):
-    data, reference = np.zeros((100, 6)), np.zeros((400, 6))
-    data[:20, 0] = data[:20, 1] = [3.0] * 20  # the same rows twice
-    data[50:60, 2], reference[50:90, 2] = 2.0, 2.0  # and back again
-    data[50:60, 3], reference[50:90, 3] = -1.9, -1.9
-    data[:, 4], reference[:, 4] = np.linspace(0.6, 1, 100), 0.8  # all rows
-    data[70:, 5] = 0.05
-    found = with_components(result, data, reference, [3.0, 3.0, 2.0, -2.0, 1.0, 1.0])
-    made = cards_of(found)
-    assert report.cards.axes(made, [card.kernel for card in made]) == [0, 2]
-    made = {card.kernel: (card.says, card.other) for card in made}
-    assert made[0] == ("many", None)
-    assert made[1] == ("same", 0)
-    assert made[3] == ("balanced", 2)
-    assert made[4] == ("broad", None)
-    assert made[5] == ("idle", None)
-    text = Page(report.render(found)).text
-    assert "Kernel 1 claims the same rows as \u25cf kernel 0" in text
-    assert "Kernel 3 is undone by others. Alone it would say that there are too few data" in text
-    assert "Kernel 4: a trend Reaches nearly all rows, its f going from 0.6 to 1" in text
-
-
-def test_a_kernel_that_works_against_no_other_is_not_called_undone(result):
-    data, reference = np.zeros((100, 3)), np.zeros((400, 3))
-    data[50:60, 0], reference[50:90, 0] = 2.0, 2.0
-    data[50:60, 1], reference[50:90, 1] = -1.0, -1.0
-    data[:20, 2] = 1.0
-    made = {
-        card.kernel: card.says
-        for card in cards_of(with_components(result, data, reference, [2.0, -1.0, 1.0]))
-    }
-    assert made == {0: "many", 1: "balanced", 2: "many"}
-
-
-def test_kernels_where_no_data_are_left_are_not_all_the_same(result):
-    data, reference = np.zeros((100, 2)), np.zeros((400, 2))
-    reference[:40, 0], reference[100:130, 1] = -3.0, -2.0
-    made = cards_of(with_components(result, data, reference, [-3.0, -2.0]))
-    assert [(card.kernel, card.says) for card in made] == [(0, "few"), (1, "few")]
-
-
-def test_cards_show_rows_that_their_kernel_claims_and_no_others(planted):
-    first, second = cards_of(planted)
-    assert first.rows == list(range(N_PLANTED))[::-1][: report.cards.EXAMPLES]
-    assert second.rows == [20, 21, 22]
-    text = Page(report.render(planted)).text
-    assert "12 of the rows it claims, most active first 14 13 12" in text
-    assert "The rows it claims, most active first 20 21 22" in text
-
-
-def test_cards_say_which_observables_a_kernel_picks_out(planted):
-    is_planted = np.arange(N_DATA) < N_PLANTED
-    observables = {"dull": np.tile([1.0, 2.0], N_DATA // 2), "planted": is_planted * 1.0}
-    text = Page(report.render(planted, observables=observables)).text
-    first = text[text.index("Observables, weighted") :]
-    assert first.index("planted") < first.index("dull")
-    shift = (1 - is_planted.mean()) / is_planted.std()
-    assert f"planted 1 {is_planted.mean():.3g} +{shift:.2f}" in first
-
-
-def test_of_many_observables_cards_show_the_telling(planted):
-    rng = np.random.default_rng(0)
-    noise = {f"noise {i}": rng.normal(size=N_DATA) for i in range(30)}
-    telling = {
-        f"planted {i}": (np.arange(N_DATA) < N_PLANTED) + rng.normal(0, 0.1, N_DATA)
-        for i in range(2)
-    }
-    names = [name for name, *_ in cards_of(planted, **noise, **telling)[0].observables]
-    assert set(names[:2]) == set(telling)
-    assert report.cards.MIN_OBSERVABLES <= len(names) < report.cards.FEATURES
-
-
-@pytest.fixture(scope="module")
-def weighted_and_repeated(result):
-    """A result with weights, and the one whose reference has its rows that many times."""
-    times = np.random.default_rng(3).integers(0, 4, N_REFERENCE)
-    # Rows without weight must not decide how far a kernel's claim reaches.
-    times[np.argmax(np.abs(result.reference_components), axis=0)] = 0
-    weighted = dataclasses.replace(result, reference_weights=0.3 * times)
-    repeated = dataclasses.replace(
+    """No data row is near the kernel that matters most; rows that weigh nothing are none."""
+    data, reference = np.zeros((N_DATA, 2)), np.zeros((N_REFERENCE, 2))
+    data[:10, 0], reference[40:60, 1], reference[0, 0] = 1.0, -4.0, 9.0
+    weights = np.ones(N_REFERENCE)
+    weights[0] = 0
+    found = dataclasses.replace(
         result,
-        reference_components=np.repeat(result.reference_components, times, axis=0),
-        reference_plane=np.repeat(result.reference_plane, times, axis=0),
+        models=Ensemble(np.zeros((3, 2, 2)), np.tile([1.0, -5.0], (3, 1)), result.models.sigma),
+        data_components=data,
+        reference_components=reference,
+        reference_weights=weights,
     )
-    return weighted, repeated, times
+    told = report.kernels.table(found)
+    assert [(one.number, one.says) for one in told] == [(1, "too few"), (0, "too many rows")]
+    page = Page(report.render(found))
+    chosen = [given["value"] for tag, given in page.elements
+              if tag == "option" and "selected" in given]  # fmt: skip
+    assert chosen[2:] == ["k1", "k0"]
 
 
-def test_kernels_expect_of_weighted_rows_what_they_expect_of_repeated_ones(weighted_and_repeated):
-    def expected(found):
-        made = cards_of(found)
-        return [
-            (card.kernel, card.claimed, card.peak, pytest.approx(card.expected)) for card in made
-        ]
-
-    weighted, repeated, _ = weighted_and_repeated
-    assert expected(weighted) == expected(repeated)
-    assert expected(weighted) != expected(dataclasses.replace(weighted, reference_weights=None))
-    twice = dataclasses.replace(weighted, expected=2.0 * N_DATA)
-    for one, other in zip(expected(weighted), expected(twice), strict=True):
-        assert other[3].expected == pytest.approx(2 * one[3].expected)
+NO_ROWS = np.empty(0, int)
 
 
-def test_observables_of_weighted_rows_are_drawn_as_of_repeated_ones(result):
+def bars_of(data, beside, weights=None, views=None, column=None):
+    """The histogram of some numbers, and how much its views differ."""
+    views = [View(NO_ROWS)] if views is None else views
+    data, beside = np.array(data, float), np.array(beside, float)
+    own = np.ones(len(beside)) if weights is None else weights
+    return histogram(Beside("x", data, beside, own * (len(data) / own.sum()), column), views)
+
+
+def test_weighted_rows_are_drawn_as_repeated_ones():
+    rng = np.random.default_rng(4)
     n_data, n_reference = 600, 3000
-    many, rng = large(result, n_data, n_reference), np.random.default_rng(4)
     times = rng.integers(0, 4, n_reference)
     mass, beside = rng.standard_cauchy(n_data), rng.standard_cauchy(n_reference)
     mass[:60] = beside[::7] = np.nan
+    found, _ = bars_of(mass, beside, 0.3 * times)
+    again, _ = bars_of(mass, np.repeat(beside, times))
+    assert {**found, "beyond": ""} == {**again, "beyond": ""}
+    assert sum(found["reference"]) == pytest.approx(n_data - 60, rel=1e-2)
+    assert bars_of(mass, beside)[0]["reference"] != found["reference"]
 
-    claim = report.cards.Claim(np.arange(n_data) < 5, np.zeros(n_reference, bool), 1.0)
 
-    def drawn(beside, weights):
-        found = dataclasses.replace(
-            many, reference_weights=weights, reference_plane=np.zeros((len(beside), 2))
+def test_what_nobody_knows_is_not_drawn(result):
+    unknown = np.full(N_REFERENCE, np.nan)
+    page = Page(
+        report.render(
+            result,
+            observables={"m": np.ones(N_DATA)},
+            reference_observables={"m": unknown},
         )
-        of = report.histograms.Beside("mass", mass, beside)
-        return report.histograms.histogram(found, of, 0, claim)
-
-    def bars(beside, weights):
-        of = drawn(beside, weights).renderers[0].data_source.data
-        return np.array([of[name] for name in ("left", "right", "top")])
-
-    found = bars(beside, 0.3 * times)
-    np.testing.assert_allclose(found, bars(np.repeat(beside, times), None))
-    assert found[2].sum() == pytest.approx(n_data - 60)
-    alike = bars(beside, None)
-    assert found.shape != alike.shape or np.abs(found - alike).max() > 0.1
-    assert drawn(np.where(times, np.nan, beside), times) is None  # known of weightless rows only
+    )
+    assert [one["name"] for one in page.json["bars"]["columns"]] == ["column 0", "column 1"]
 
 
 def planes_of(found):
-    claims = report.cards.claims(found)
+    told = report.answers.tell(found)
     nothing = report.rows.Extras(None, None, None, {}, {})
-    shown = report.rows.choose(found, nothing, list(claims), list(claims)[:2], [])
-    return report.figures.planes(found, shown, claims, report.axes.plane(found))
+    shown = report.rows.choose(found, nothing, told, [0, 1])
+    coordinates = report.axes.axes(found, [0, 1])
+    pairs = report.axes.first(coordinates, [])
+    return report.planes.planes(found, shown, coordinates, pairs)
 
 
-def test_weights_are_said_and_drawn(result, weighted_and_repeated):
-    weighted, _, times = weighted_and_repeated
+def test_weights_are_said_and_drawn(result):
+    times = np.random.default_rng(3).integers(0, 4, N_REFERENCE)
+    weighted = dataclasses.replace(result, reference_weights=0.3 * times)
     text = Page(report.render(weighted)).text
     telling = times.sum() ** 2 / (times**2).sum()
     assert f"200 weighted reference rows (as telling as {telling:.0f} unweighted)" in text
     assert "the larger it is drawn" in text
-    assert "weigh" not in Page(report.render(result)).text.replace("weighted by |f|", "")
+    assert "weigh" not in Page(report.render(result)).text
     for plot in planes_of(weighted).values():
         drawn = plot.select_one({"name": "reference"}).data["size"]
         np.testing.assert_allclose(drawn**2, 36 * times / times.mean(), rtol=1e-5)
@@ -510,12 +529,26 @@ def large(result, n_data, n_reference):
     rng = np.random.default_rng(0)
     data, reference = rng.integers(0, N_DATA, n_data), rng.integers(0, N_REFERENCE, n_reference)
     noise = rng.uniform(0.9, 1.1, (n_data, 1))
+    found = result.answers
     return dataclasses.replace(
         result,
+        data=result.data[data] * noise,
+        reference=result.reference[reference],
+        reference_rows=np.arange(n_reference),
+        n_reference=n_reference,
         data_components=result.data_components[data] * noise,
         reference_components=result.reference_components[reference],
         data_plane=result.data_plane[data] * noise,
         reference_plane=result.reference_plane[reference],
+        answers=found._replace(
+            probability=found.probability[data],
+            score=found.score[data] * noise[:, 0],
+            row_p_values=found.row_p_values[data],
+            regions=tuple(
+                one._replace(rows=tuple(np.flatnonzero(np.isin(data, one.rows)).tolist()))
+                for one in found.regions
+            ),
+        ),
     )
 
 
@@ -536,8 +569,8 @@ def test_twenty_thousand_rows_stay_below_5_mb(result):
     page = Page(text)
     rows = column(page, "row")
     assert len(set(rows)) == len(rows) == 4000
-    assert set(rows[:2000]) == set(np.argsort(-np.abs(many.data_log_ratio))[:2000].tolist())
-    assert "Of 20,000 data rows, plots and table show the 2,000 with the largest |f|" in page.text
+    assert rows[:2000] == many.ranking[:2000].tolist()
+    assert "Of 20,000 data rows, planes and table show the 2,000 most anomalous" in page.text
     assert "Pictures are kept for the" in page.text
 
 
@@ -547,29 +580,42 @@ def test_the_same_rows_are_drawn_every_time(result):
     assert first == second
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"n_features": 1},
-        {"config": sparker.FitConfig(n_kernels=1)},
-        ONE,
-    ],
-    ids=["feature", "kernel", "both"],
-)
-def test_one_is_enough(options):
-    page = Page(report.render(run(**options)))
+@pytest.fixture(scope="module")
+def wide():
+    """Two hundred columns, with hostile names."""
+    names = tuple(f"{HOSTILE[i % len(HOSTILE)]} {i}" for i in range(200))
+    return dataclasses.replace(run(n_features=200, statistic=shift), names=names)
+
+
+def test_two_hundred_columns_stay_a_small_file(wide):
+    text = report.render(wide)
+    assert len(text.encode()) < 2_500_000
+    page = Page(text)
+    assert len(page.json["bars"]["columns"]) == 200
+    assert len(page.json["rows"]["columns"]) <= 30
+    assert "Of 200 columns the table has the 20 in which" in page.text
+    assert "Show all 200 columns" in page.text
+    assert ALERT not in text
+
+
+def test_one_column_and_one_kernel_are_enough():
+    found = run(**ONE)
+    page = Page(report.render(found))
     assert len(column(page, "row")) == N_DATA
+    across, up = report.axes.first(report.axes.axes(found, [0]), [])[0]
+    np.testing.assert_allclose(across.data, found.data[:, 0])
+    np.testing.assert_array_equal(up.data, found.data_log_ratio)
+    np.testing.assert_array_equal(up.reference, found.reference_log_ratio)
 
 
 def test_a_statistic_without_kernels_is_told_without_them():
     found = run(statistic=mean_shift)
     page = Page(report.render(found, texts=["a"] * N_DATA))
     assert f"p-value {found.p_value:.3g}" in page.text
-    assert "fits no kernels" in page.text
-    assert "rows" not in page.json
-    assert page.count("article") == 0
-    assert "Rows too many" not in page.text
-    assert "show where to look" not in page.text
+    assert column(page, "row") == found.ranking.tolist()
+    assert "What the kernels did" not in page.text
+    assert "f" not in [one["label"] for one in page.json["rows"]["columns"]]
+    assert page.json["axes"]["labels"] == {"c0": "column 0", "c1": "column 1"}
 
 
 def samples(n_features):
@@ -580,49 +626,43 @@ def samples(n_features):
     return reference, data
 
 
-@pytest.mark.parametrize("preprocess", [sparker.standardise, sparker.whiten, sparker.unchanged])
-def test_two_features_are_drawn_as_they_are(preprocess):
-    found = run(preprocess=preprocess)
-    drawn = report.axes.plane(dataclasses.replace(found, columns=("energy", ALERT)))
-    for rows, points in zip((drawn.reference, drawn.data), samples(2), strict=True):
-        np.testing.assert_allclose(rows, points, atol=1e-5)
-    assert drawn.labels == ("feature 0", "feature 1")
-    assert drawn.notes == [f"across: energy, up: {ALERT}"]
-    assert [name for name, *_ in drawn.features] == ["energy", ALERT]
-
-
-def test_one_feature_is_drawn_with_its_score():
-    found = run(n_features=1)
-    drawn = report.axes.plane(dataclasses.replace(found, columns=("mass",)))
-    np.testing.assert_allclose(drawn.data[:, 0], samples(1)[1][:, 0], atol=1e-5)
-    np.testing.assert_array_equal(drawn.data[:, 1], found.data_log_ratio)
-    np.testing.assert_array_equal(drawn.reference[:, 1], found.reference_log_ratio)
-    assert drawn.labels == ("feature 0", "f")
-    assert drawn.notes == ["across: mass, up: f"]
+def test_columns_are_drawn_as_they_are(result):
+    named = dataclasses.replace(result, names=("energy", ALERT))
+    drawn = report.axes.axes(named, [1, 0])
+    reference, data = samples(2)
+    for axis, i in zip(drawn[:2], (1, 0), strict=True):
+        np.testing.assert_allclose(axis.data, data[:, i])
+        np.testing.assert_allclose(axis.reference, reference[:, i])
+        np.testing.assert_allclose(axis.kernels, result.locations[:, i])
+        assert axis.label == f"column {i}"
+        assert axis.name == ("energy", ALERT)[i]
 
 
 def test_columns_that_were_left_out_or_named_alike_do_not_confuse_the_axes():
     reference, data = samples(2)
     wide = [np.column_stack([np.ones(len(rows)), 1e7 * rows]) for rows in (reference, data)]
-    found = sparker.test(*wide, n_toys=20, widths=sparker.WidthConfig(steps=40, n_widths=3))
+    found = sparker.test(*wide, n_toys=20, statistic=shift)
+    found = dataclasses.replace(found, names=("dull", "same", "same"))
     assert found.transform.dropped.tolist() == [0]
-    drawn = report.axes.plane(dataclasses.replace(found, columns=("dull", "same", "same")))
-    np.testing.assert_allclose(drawn.data, data, atol=1e-5)
-    assert drawn.labels == ("feature 1 / 10\u2077", "feature 2 / 10\u2077")
-    assert [name for name, *_ in drawn.features] == ["same", "same"]
-    assert Page(report.render(dataclasses.replace(found, columns=("dull", "same", "same"))))
+    drawn = report.axes.axes(found, [1, 2])
+    np.testing.assert_allclose(drawn[0].data, data[:, 0])
+    assert [axis.label for axis in drawn] == ["column 1 / 10\u2077", "column 2 / 10\u2077"]
+    page = Page(report.render(found))
+    assert "2 columns used, 1 left out, since it does not vary: dull." in page.text
+    assert [one["column"] for one in page.json["bars"]["columns"]] == [1, 2]
+    for box in page.json["axes"]["boxes"][1:]:
+        assert all(-100 < end < 100 for ends in box.values() for end in ends)
 
 
 def test_principal_coordinates_are_explained_where_they_can_be():
-    found = run(n_features=12, preprocess=sparker.standardise)
-    assert report.axes.plane(found).features == []
+    found = run(n_features=12, statistic=shift, preprocess=sparker.standardise)
     directions = np.zeros((12, 2))
     directions[[3, 7], 0] = 0.8, -0.6
     directions[:, 1] = 12**-0.5  # a bit of everything
     told = dataclasses.replace(found, directions=directions)
-    notes = report.axes.plane(told).notes
-    assert notes[1:] == ["across, mostly: 0.8 feature 3, \N{MINUS SIGN}0.6 feature 7"]
-    assert notes[1] in Page(report.render(told)).text
+    note = "The first principal coordinate is mostly 0.8 column 3, \N{MINUS SIGN}0.6 column 7."
+    assert report.axes.directions(told) == [note]
+    assert note in Page(report.render(told)).text
 
 
 @pytest.mark.parametrize(
@@ -640,114 +680,113 @@ def test_widths_are_given_with_what_they_are_measured_in(result, preprocess, lab
     assert {plot.xaxis[0].axis_label for plot in plots.values()} == {label}
 
 
-def draw(result, values, beside=None, claimed=()):
-    of = report.histograms.Beside(
-        "x", np.array(values), np.array(values if beside is None else beside)
-    )
-    n_data, n_reference = len(of.data), len(of.reference)
-    found = dataclasses.replace(
-        result,
-        data_plane=np.zeros((n_data, 2)),
-        reference_plane=np.zeros((n_reference, 2)),
-        expected=None,
-    )
-    claim = report.cards.Claim(
-        np.isin(np.arange(n_data), claimed), np.zeros(n_reference, bool), 1.0
-    )
-    return report.histograms.histogram(found, of, 0, claim)
+def middles(of):
+    edges = np.linspace(of["low"], of["high"], len(of["data"]) + 1)
+    return (edges[:-1] + edges[1:]) / 2
 
 
-def bins(plot, renderer=0):
-    of = plot.renderers[renderer].data_source.data
-    return np.array(of["left"]), np.array(of["right"]), np.array(of["top"])
-
-
-def test_whole_numbers_lie_in_the_middle_of_their_bins(result):
-    left, right, top = bins(draw(result, [0, 1, 1, 2, 4.0]))
-    np.testing.assert_array_equal((left + right) / 2, [0, 1, 2, 3, 4])
-    np.testing.assert_allclose(top, [1, 2, 1, 0, 1])
-    left, right, _ = bins(draw(result, np.arange(1000.0)))
-    assert np.all((right - left) % 1 == 0)
-    assert np.all(left % 1 == 0.5)
-    assert bins(draw(result, [5.0, 5.0]))[2].tolist() == [2]
+def test_whole_numbers_lie_in_the_middle_of_their_bins():
+    values = [0, 1, 1, 2, 4.0]
+    of, _ = bars_of(values, values)
+    np.testing.assert_allclose(middles(of), [0, 1, 2, 3, 4])
+    assert of["data"] == [1, 2, 1, 0, 1]
+    np.testing.assert_allclose(of["reference"], [1, 2, 1, 0, 1])
+    of, _ = bars_of(np.arange(1000.0), np.arange(1000.0))
+    assert of["low"] % 1 == 0.5
+    assert bars_of([5.0, 5.0], [5.0])[0]["data"] == [2]
 
 
 @pytest.mark.parametrize(
-    ("size", "label"), [(1e-9, "value / 10\u207b\u2079"), (1e9, "value / 10\u2079"), (1, "value")]
-)
-def test_axes_have_no_long_numbers(result, size, label):
-    plot = draw(result, size * np.linspace(1.1, 2.9, 200))
-    assert plot.xaxis[0].axis_label == label
-    left, right, _ = bins(plot)
-    np.testing.assert_allclose([left[0], right[-1]], [1.1, 2.9], rtol=0.02)
+    ("low", "high", "texts"),
+    [
+        (-1.2, 1.2, ["\N{MINUS SIGN}1", "0", "1"]),
+        (0.0, 90.0, ["0", "50"]),
+        (0.1, 0.4, ["0.1", "0.2", "0.3", "0.4"]),
+        (123456.2, 123459.9, ["123,457", "123,458", "123,459"]),
+        (0, 4e9, ["0", "1 \u00d7 10\u2079", "2 \u00d7 10\u2079", "3 \u00d7 10\u2079",
+                  "4 \u00d7 10\u2079"]),
+    ],
+)  # fmt: skip
+def test_axes_have_few_and_round_numbers(low, high, texts):
+    ticks = report.ticks.labelled(low, high)
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for _, text in ticks] == texts
+    assert all(0 <= share <= 1 for share, _ in ticks)
 
 
 @pytest.mark.parametrize(
     "values", [[1e300, -1e300], [0.1 + 1e-17] * 3, [1e20, 1e20], [2.0**60, 2.0**61]]
 )
-def test_odd_numbers_are_drawn_too(result, values):
-    left, right, top = bins(draw(result, values))
-    assert np.all(right > left)
-    assert np.all(np.isfinite(top))
-    assert top.sum() == pytest.approx(len(values))
+def test_odd_numbers_are_drawn_too(values):
+    of, _ = bars_of(values, values)
+    assert of["high"] > of["low"]
+    assert sum(of["data"]) == len(values)
+    assert sum(of["reference"]) == pytest.approx(len(values))
 
 
-def test_few_rows_far_out_are_no_strays_if_a_kernel_claims_them(result):
+def test_nothing_is_cut_off_without_saying_so():
     values = np.concatenate([np.linspace(0, 1, 5000), [50.0, 51.0, 52.0, 1e6]])
-    assert bins(draw(result, values))[1][-1] < 2
-    plot = draw(result, values, claimed=[5000, 5001, 5002])
-    assert 51.5 < bins(plot)[1][-1] < 60
-    assert bins(plot, 1)[2].sum() == pytest.approx(3)
+    of, _ = bars_of(values, values)
+    assert of["high"] < 2
+    assert of["beyond"].startswith("4 data rows and 4 reference rows lie further out")
+    assert sum(of["data"]) == 5004
+    # Rows that are looked at are no strays, few as they may be.
+    of, _ = bars_of(values, values, views=[View(np.array([5000, 5001, 5002]))])
+    assert 51.5 < of["high"] < 60
+    assert sum(of["picked"][0]) == 3
+    assert of["beyond"].startswith("1 data row and 1 reference row lie further out")
+    near = np.append(np.linspace(0, 1, 5000), 1.4)
+    of, _ = bars_of(near, near)
+    assert of["high"] == pytest.approx(1.4)
+    assert of["beyond"] == ""
 
 
-def test_steep_distributions_have_a_logarithmic_scale(result):
+def test_counts_are_logarithmic_where_one_row_would_vanish():
     rng = np.random.default_rng(0)
-    steep, flat = draw(result, rng.exponential(size=5000)), draw(result, rng.normal(size=5000))
-    assert type(steep.y_scale).__name__ == "LogScale"
-    assert type(flat.y_scale).__name__ == "LinearScale"
-    assert min(steep.renderers[0].data_source.data["top"]) >= steep.y_range.start > 0
+    many, few = (bars_of(*[rng.normal(size=n)] * 2)[0] for n in (5000, 100))
+    assert many["least"] > 0
+    assert few["least"] == 0
 
 
-def test_of_many_observables_the_telling_are_drawn_and_the_rest_counted(planted):
+def test_views_have_their_rows_and_the_rule_its_band():
+    data, reference = np.append(np.linspace(0, 1, 90), [0.9] * 10), np.linspace(0, 1, 500)
+    rows = np.arange(90, 100)
+    views = [View(NO_ROWS), View(rows, (Condition(3, 0.8, None),))]
+    of, told = bars_of(data, reference, views=views, column=3)
+    assert sum(of["picked"][0]) == 0
+    assert sum(of["picked"][1]) == 10
+    assert of["bands"][0] is None
+    np.testing.assert_allclose(of["bands"][1], [0.8, 1])
+    assert told[1] > 0.8 > told[0]
+    assert bars_of(data, reference, views=views, column=2)[0]["bands"] == [None, None]
+
+
+def test_the_columns_of_a_rule_come_first_then_the_telling(result):
     rng = np.random.default_rng(0)
-    observables = {f"noise {i}": rng.normal(size=N_DATA) for i in range(29)}
-    observables["planted"] = (np.arange(N_DATA) < N_PLANTED) * 1.0
-    reference = {name: rng.normal(size=N_REFERENCE) for name in observables}
-    page = Page(report.render(planted, observables=observables, reference_observables=reference))
-    headings = [
-        given["aria-label"] for _, given in page.elements if "observable" in given.get("id", "")
+    given = [
+        Beside(f"c{i}", rng.normal(size=100), rng.normal(size=300), np.full(300, 1 / 3), i)
+        for i in range(20)
     ]
-    assert len(headings) == report.histograms.HISTOGRAMS + 2  # features
-    assert "Histogram of planted of data and reference" in headings
-    assert "Of the 30 observables the 12 are drawn in which that kernel" in page.text
+    given[7].data[:10] += 5
+    rows, rule = np.arange(10), (Condition(11, 0.0, None),)
+    drawn = report.histograms.draw(given, [View(rows), View(rows, rule)])
+    names = [one["column"] for one in drawn["columns"]]
+    assert names[drawn["order"][0][0]] == 7
+    assert [names[i] for i in drawn["order"][1][:2]] == [11, 7]
 
 
-def test_few_features_are_drawn_beside_the_reference(result):
-    named = dataclasses.replace(result, columns=("energy", "angle"))
+def test_observables_of_both_samples_are_drawn_too(result):
+    named = dataclasses.replace(result, names=("energy", "angle"))
     page = Page(
         report.render(
             named,
-            observables={"m": np.ones(N_DATA)},
+            observables={"m": np.ones(N_DATA), "only data": np.ones(N_DATA)},
             reference_observables={"m": np.ones(N_REFERENCE)},
         )
     )
-    assert "Features and observables beside the reference" in page.text
-    for name in ("energy", "angle", "m"):
-        assert any(
-            given.get("aria-label") == f"Histogram of {name} of data and reference"
-            for _, given in page.elements
-        )
-    assert "Features beside the reference" in Page(report.render(named)).text
+    assert [one["name"] for one in page.json["bars"]["columns"]] == ["energy", "angle", "m"]
 
 
-def test_many_features_are_named_only_if_they_have_names(result):
-    found = run(n_features=12)
-    assert "Sits" not in Page(report.render(found)).text
-    named = dataclasses.replace(found, columns=tuple(f"gene {i}" for i in range(12)))
-    assert "Sits, in the features farthest from average, at gene" in Page(report.render(named)).text
-
-
-def test_more_kernels_than_columns(result):
+def test_more_kernels_than_can_be_chosen(result):
     n = result.data_components.shape[1]
     mu, a, sigma = result.models
     many = dataclasses.replace(
@@ -757,9 +796,9 @@ def test_more_kernels_than_columns(result):
         reference_components=np.tile(result.reference_components, 6),
     )
     page = Page(report.render(many))
-    others = re.findall(r"Kernel \d+ (?:is|claims)", page.text)
-    assert page.count("article") + len(others) == report.cards.CARDS < 6 * n
-    assert f"components of 8 of the {6 * n} kernels" in page.text
+    labels = page.json["axes"]["labels"]
+    assert sum(label.startswith("f of kernel") for label in labels.values()) == 8
+    assert len(report.kernels.table(many)) == min(6 * n, report.kernels.KERNELS)
 
 
 def test_pictures_of_all_kinds(result, tmp_path):
@@ -967,9 +1006,12 @@ class TestInABrowser:
 
         with pytest.raises(NoAlertPresentException):
             _ = opened.switch_to.alert
-        bad = "document.querySelectorAll('main svg, [onerror], [onload], img:not([src^=data])')"
+        bad = (
+            "document.querySelectorAll("
+            "'svg:not(.histogram), [onerror], [onload], img:not([src^=data])')"
+        )
         assert opened.execute_script(f"return {bad}.length") == 0
-        assert opened.execute_script("return document.scripts.length") == 5
+        assert opened.execute_script("return document.scripts.length") == 8
         assert ALERT in text_of(opened, "#table tbody")
         # Even markup that got into the page by some other way could do nothing.
         opened.execute_script(
@@ -979,7 +1021,7 @@ class TestInABrowser:
         time.sleep(0.2)
         assert opened.execute_script("return window.ran") is None
 
-    @pytest.mark.parametrize(("plot", "x", "y"), [("components", "u", "v"), ("plane", "x", "y")])
+    @pytest.mark.parametrize(("plot", "x", "y"), [("plane1", "u", "v"), ("plane0", "x", "y")])
     def test_pointing_shows_the_row(self, opened, hostile, plot, x, y):
         rows = Page(hostile).json["rows"]["rows"]
         places = np.array(on_screen(opened, plot, x, y))
@@ -991,15 +1033,17 @@ class TestInABrowser:
         mouse(opened, "mouseMoved", places[isolated].tolist())
         wait(lambda: text_of(opened, "#pointed").startswith(f"row{rows[isolated][0]}name"))
         shown = text_of(opened, "#pointed")
-        name, image, text = rows[isolated][1], rows[isolated][2], rows[isolated][6]
-        assert name in shown
-        assert text in shown
-        assert f"mass {ALERT}{rows[isolated][7]}" in shown
+        labels = [column["label"] for column in Page(hostile).json["rows"]["columns"]]
+        of = dict(zip(labels, rows[isolated], strict=True))
+        image = of["image"]
+        assert of["name"] in shown
+        assert of["text"] in shown
+        assert f"mass {ALERT}{of[f'mass {ALERT}']}" in shown
         assert opened.execute_script("return document.querySelector('#pointed img').src") == image
 
     def test_a_box_in_one_plot_filters_the_table(self, opened, hostile):
         rows = [row[0] for row in Page(hostile).json["rows"]["rows"]]
-        places = np.array(on_screen(opened, "plane", "x", "y"))
+        places = np.array(on_screen(opened, "plane0", "x", "y"))
         planted = places[np.isin(rows, np.arange(N_PLANTED))]
         low, high = planted.min(0) - 6, planted.max(0) + 6
         inside = np.all((places > low) & (places < high), axis=1)
@@ -1016,7 +1060,7 @@ class TestInABrowser:
 
     def test_a_tap_selects_one_row(self, opened, hostile):
         rows = [row[0] for row in Page(hostile).json["rows"]["rows"]]
-        places = np.array(on_screen(opened, "plane", "x", "y"))
+        places = np.array(on_screen(opened, "plane0", "x", "y"))
         apart = np.linalg.norm(places[:, None] - places, axis=2)
         np.fill_diagonal(apart, np.inf)
         isolated = int(np.argmax(apart.min(1)))
@@ -1070,19 +1114,97 @@ class TestInABrowser:
         assert five["text"] == "'=1+1 text5"
         assert "image" not in five
 
-    def test_other_kernels_can_be_drawn(self, opened):
-        before = on_screen(opened, "components", "u", "v")
+    def test_other_coordinates_can_be_drawn(self, opened):
+        before = on_screen(opened, "plane1", "u", "v")
         opened.execute_script(
-            "const choice = document.querySelectorAll('select.axis')[1]; choice.value ="
-            " choice.options[2].value; choice.dispatchEvent(new Event('change'))"
+            "const choice = document.querySelectorAll('select.axis')[3]; choice.value = 'c0';"
+            "choice.dispatchEvent(new Event('change'))"
         )
         same = (
-            "const s = Bokeh.documents[0].get_model_by_name('data').data;"
-            "const k = document.querySelectorAll('select.axis')[1].value;"
-            "return s.v.every((value, i) => value === s['k' + k][i])"
+            "const d = Bokeh.documents[0];"
+            "return ['data', 'reference', 'kernels'].every((name) => {"
+            "const s = d.get_model_by_name(name).data;"
+            "return s.v.every((value, i) => value === s.c0[i])})"
         )
         assert opened.execute_script(same)
-        wait(lambda: on_screen(opened, "components", "u", "v") != before)
+        wait(lambda: on_screen(opened, "plane1", "u", "v") != before)
+        label = "return Bokeh.documents[0].get_model_by_name('plane1').left[0].axis_label"
+        assert opened.execute_script(label) == "column 0"
+
+    def test_a_region_changes_table_histograms_and_planes(self, opened, hostile, result):
+        rows = Page(hostile).json["rows"]
+        drawn = (
+            "return [...document.querySelectorAll('#histograms .picked')]"
+            ".map((bar) => bar.getAttribute('x') + ' ' + bar.getAttribute('height')).join()"
+        )
+        marked = (
+            "return Array.from(Bokeh.documents[0].get_model_by_name('data').data.picked)"
+            ".flatMap((size, i) => size ? [i] : [])"
+        )
+        bands = "return document.querySelectorAll('#histograms rect.band').length"
+        box = "return Bokeh.documents[0].get_model_by_name('box0').visible"
+        before = opened.execute_script(drawn)
+        assert opened.execute_script(marked) == rows["views"][0]
+        assert opened.execute_script(bands) == 0
+        assert not opened.execute_script(box)
+        opened.execute_script("document.querySelector('input[name=view][value=\"1\"]').click()")
+        expected = [rows["rows"][i][0] for i in rows["views"][1]]
+        assert first_column(opened) == expected[:25]
+        assert "of region 1" in text_of(opened, "#found")
+        assert opened.execute_script(drawn) != before
+        assert opened.execute_script(bands) == len(result.answers.regions[0].conditions)
+        assert opened.execute_script(marked) == rows["views"][1]
+        assert opened.execute_script(box)
+        chosen = "return [...document.querySelectorAll('select.view')].map((one) => one.value)"
+        assert set(opened.execute_script(chosen)) == {"1"}
+        # Any of the choices leads back.
+        opened.execute_script(
+            "const one = document.getElementById('view-histograms'); one.value = '0';"
+            "one.dispatchEvent(new Event('change'))"
+        )
+        assert opened.execute_script(drawn) == before
+        assert len(first_column(opened)) == 25
+
+    def test_regions_and_table_work_by_keyboard(self, opened, hostile):
+        from selenium.webdriver.common.keys import Keys
+
+        rows = Page(hostile).json["rows"]
+        opened.find_element("css selector", "input[name=view]").send_keys(Keys.ARROW_DOWN)
+        assert first_column(opened) == [rows["rows"][i][0] for i in rows["views"][1]][:25]
+        opened.find_element("css selector", "input[name=view]:checked").send_keys(Keys.ARROW_UP)
+        assert len(first_column(opened)) == 25
+        opened.find_element("css selector", "#table th button").send_keys(Keys.ENTER)
+        assert first_column(opened) == list(range(N_DATA - 1, N_DATA - 26, -1))
+        opened.find_element("id", "next").send_keys(Keys.SPACE)
+        assert first_column(opened)[0] == N_DATA - 26
+        reached = opened.execute_script(
+            "const one = document.querySelector('.scroll'); one.focus();"
+            "return document.activeElement === one"
+        )
+        assert reached
+
+    def test_two_hundred_columns_are_drawn_when_asked_for(self, browser, wide, tmp_path):
+        path = tmp_path / "report.html"
+        report.write(path, wide)
+        browser.get_log("browser")
+        browser.get(path.as_uri())
+        wait(lambda: browser.execute_script("return document.body.dataset.ready") == "yes")
+        n = "return document.querySelectorAll('#histograms svg').length"
+        lines = (
+            "return [...document.querySelectorAll('#columns tbody tr')]"
+            ".filter((line) => line.offsetHeight > 0).length"
+        )
+        assert browser.execute_script(n) == 12
+        assert browser.execute_script(lines) == 12
+        browser.execute_script("document.getElementById('all-histograms').click()")
+        browser.execute_script("document.querySelector('button.all').click()")
+        assert browser.execute_script(n) == 200
+        assert browser.execute_script(lines) == 200
+        browser.find_element("id", "search").send_keys("=1+1 17")
+        names = "return [...document.querySelectorAll('#histograms h4')].map((h) => h.textContent)"
+        expected = {name for name in wide.names if "=1+1 17" in name}
+        assert set(browser.execute_script(names)) == expected != set()
+        assert [line for line in browser.get_log("browser") if line["level"] != "INFO"] == []
 
     @pytest.mark.parametrize("width", [320, 375, 1280])
     def test_the_page_never_scrolls_sideways(self, opened, width):
@@ -1099,7 +1221,7 @@ class TestInABrowser:
     def test_nothing_sticks_out_of_its_card(self, opened, width):
         size(opened, width, 800)
         out = (
-            "return [...document.querySelectorAll('.card, .verdict, .beside')].flatMap((card) =>"
+            "return [...document.querySelectorAll('.region, .verdict, .beside')].flatMap((card) =>"
             "[...card.querySelectorAll('*')].filter((one) => one.getBoundingClientRect().right >"
             "card.getBoundingClientRect().right + 1).map((one) => one.outerHTML))"
         )
@@ -1124,7 +1246,7 @@ class TestInABrowser:
                 "return Bokeh.documents[0].get_model_by_name(arguments[0]).toolbar.tools"
                 ".filter((tool) => tool.active).map((tool) => tool.type)"
             )
-            for plot in ("components", "plane"):
+            for plot in ("plane0", "plane1"):
                 tools = opened.execute_script(active, plot)
                 assert ("BoxSelectTool" in tools) is not touch
                 assert "TapTool" in tools
@@ -1144,6 +1266,28 @@ class TestInABrowser:
             opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
             wait(lambda axis=axis, text=text: opened.execute_script(ink) == axis + text)
 
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_all_text_stands_out_from_what_is_behind_it(self, opened, theme):
+        media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        try:
+            ink = "return getComputedStyle(document.body).color"
+            dark = "rgb(230, 237, 243)"
+            wait(lambda: (opened.execute_script(ink) == dark) is (theme == "dark"))
+            opened.execute_script(
+                "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+            )
+            texts = opened.execute_script(TEXTS)
+            assert len(texts) > 200
+            faint = [line for line in texts if contrast(*line[1:]) < 4.5]
+            assert faint == []
+            page = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
+            inks = opened.execute_script(INKS)
+            assert len(inks) > 10
+            assert [ink for ink in inks if contrast(ink, [page]) < 4.5] == []
+        finally:
+            opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
     @pytest.mark.parametrize("options", [ONE, {"statistic": mean_shift}], ids=["one", "no"])
     def test_with_one_kernel_or_none_there_are_still_plots(self, browser, tmp_path, options):
         path = tmp_path / "report.html"
@@ -1151,7 +1295,83 @@ class TestInABrowser:
         browser.get_log("browser")
         browser.get(path.as_uri())
         wait(lambda: browser.execute_script("return document.body.dataset.ready") == "yes")
-        plots = 7 if options is ONE else 3
+        plots = 6 if options is ONE else 4
         drawn = "return document.querySelectorAll('.plot > *').length"
         assert browser.execute_script(drawn) == plots
+        histograms = "return document.querySelectorAll('#histograms svg').length"
+        assert browser.execute_script(histograms) == (1 if options is ONE else 2)
         assert [line for line in browser.get_log("browser") if line["level"] != "INFO"] == []
+
+    def test_without_answers_there_are_plots_and_no_errors(self, browser, result, tmp_path):
+        for found in (result, run(statistic=mean_shift)):
+            path = tmp_path / "report.html"
+            report.write(path, dataclasses.replace(found, answers=None))
+            browser.get_log("browser")
+            browser.get(path.as_uri())
+            wait(lambda: browser.execute_script("return document.body.dataset.ready") == "yes")
+            histograms = "return document.querySelectorAll('#histograms svg').length"
+            assert browser.execute_script(histograms) == 2
+            assert [line for line in browser.get_log("browser") if line["level"] != "INFO"] == []
+
+
+TEXTS = """
+const found = [];
+for (const one of document.body.querySelectorAll("*")) {
+  const own = [...one.childNodes].filter((node) => node.nodeType === 3 && node.data.trim());
+  const style = getComputedStyle(one);
+  if (!own.length || ["SCRIPT", "STYLE", "OPTION"].includes(one.tagName) || one.disabled) continue;
+  if (!one.getClientRects().length || style.visibility === "hidden") continue;
+  const behind = [];
+  for (let at = one; at; at = at.parentElement) behind.push(getComputedStyle(at).backgroundColor);
+  found.push([own[0].data.trim().slice(0, 40),
+    one instanceof SVGElement ? style.fill : style.color, behind]);
+}
+return found;
+"""
+"""What every visible text is written in, and what is behind it, from the nearest on."""
+
+INKS = """
+return Bokeh.documents[0].roots().flatMap((plot) => [
+  ...[...plot.below, ...plot.left].flatMap((axis) => [axis.axis_label_text_color,
+    axis.major_label_text_color]),
+  ...[...plot.above, ...plot.center].filter((one) => one.type === "Legend")
+    .map((one) => one.label_text_color)]);
+"""
+"""What the texts within plots are written in."""
+
+
+def rgba(text):
+    if text.startswith("#"):
+        return [int(text[i : i + 2], 16) for i in (1, 3, 5)] + [1.0]
+    numbers = [float(x) for x in re.findall(r"[\d.]+", text)]
+    return numbers if len(numbers) == 4 else [*numbers, 1.0]
+
+
+def contrast(ink, behind):
+    """The ratio of WCAG 2, of a colour over those behind it; the page's own is opaque."""
+    back = np.array([255.0, 255, 255])
+    for layer in reversed(behind):
+        *colour, alpha = rgba(layer)
+        back = alpha * np.array(colour) + (1 - alpha) * back
+    *colour, alpha = rgba(ink)
+    front = alpha * np.array(colour) + (1 - alpha) * back
+
+    def luminance(colour):
+        share = colour / 255
+        linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted([luminance(front), luminance(back)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    ("ink", "behind", "ratio"),
+    [
+        ("#000000", ["rgb(255, 255, 255)"], 21),
+        ("rgb(119, 119, 119)", ["rgba(0, 0, 0, 0)", "rgb(255, 255, 255)"], 4.48),
+        ("#ffffff", ["rgba(0, 0, 0, 1)", "rgb(255, 255, 255)"], 21),
+    ],
+)
+def test_contrast_is_measured_as_it_is_defined(ink, behind, ratio):
+    assert contrast(ink, behind) == pytest.approx(ratio, abs=0.01)

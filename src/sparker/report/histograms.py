@@ -18,7 +18,7 @@ BINS = 30
 FIRST = 12  # drawn at once; the others when they are asked for
 MOST = 1000  # histograms in a report
 STRAYS = 0.002  # of all values, on either side: the range without them
-STRETCHED = 2  # times that range: so far an axis goes to show all values
+STRETCHED = 0.5  # of that range: so far an axis goes, on either side, to show all values
 TALL = 40  # counts: above it one row would vanish, and the scale is logarithmic
 LEAST = 0.3  # rows, where a logarithmic scale begins
 
@@ -167,9 +167,8 @@ def _edges(
     if len(picked):
         first, last = np.quantile(picked, [0.05, 0.95], method="inverted_cdf")
         low, high = min(low, first), max(high, last)
-    least, most = values.min(), values.max()
-    if most - least <= STRETCHED * (high - low):
-        low, high = least, most
+    far = STRETCHED * (high - low)
+    low, high = values[values >= low - far].min(), values[values <= high + far].max()
     if np.all(values == np.round(values)) and max(-low, high) < 2**50:
         step = np.ceil((high - low + 1) / bins)
         n = int(np.ceil((high - low + 1) / step))

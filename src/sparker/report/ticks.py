@@ -13,7 +13,7 @@ def labelled(low: float, high: float) -> list[tuple[float, str]]:
     """Round values between two ends, as shares of the way, and their texts.
 
     >>> labelled(0.0, 1.0)
-    [(0.0, '0'), (0.5, '0.5'), (1.0, '1')]
+    [(0.0, '0.0'), (0.5, '0.5'), (1.0, '1.0')]
     """
     span = high - low
     if not np.isfinite(span):
@@ -22,8 +22,8 @@ def labelled(low: float, high: float) -> list[tuple[float, str]]:
     ten = 10.0 ** np.floor(np.log10(rough))
     step = ten * next(m for m in (1, 2, 5, 10) if m * ten >= rough * (1 - 1e-9))
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
-    ticks = [float(i) * step for i in np.arange(first, last + 1)[: N_TICKS + 1]]
-    return [((tick - low) / span, _text(tick, step, ticks)) for tick in ticks]
+    ticks = [float(i) * step + 0.0 for i in np.arange(first, last + 1)[: N_TICKS + 1]]
+    return [(float((tick - low) / span), _text(tick, step, ticks)) for tick in ticks]
 
 
 def _text(tick: float, step: float, ticks: list[float]) -> str:
