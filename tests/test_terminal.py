@@ -156,7 +156,8 @@ def test_json_is_all_there_is_on_stdout_while_a_bar_runs_on_stderr(folder):
         out = process.stdout.read()
     assert process.returncode == 0, said
     found = json.loads(out)
-    assert found["most_anomalous"][0]["text"] in [text.strip() for text in TEXTS] + TEXTS
+    first = found["rows"]["most_anomalous"][0]
+    assert first["text"] in [text.strip() for text in TEXTS] + TEXTS
     assert b"toys" in said
     assert b"\x1b[" in said
     assert b"The rows are in" in said
@@ -182,11 +183,13 @@ def test_narrow_terminals_lose_nothing_that_matters(columns, folder, result, mon
     assert lines[0] == "compatible at alpha = 0.01"
     assert lines[1 : 1 + len(result.summary().splitlines())] == result.summary().splitlines()
     shown = [line for line in lines if line.startswith("\N{BOX DRAWINGS LIGHT VERTICAL}")]
-    top = np.argsort(-result.data_log_ratio)[:10]
-    for line, row in zip(shown, top, strict=True):
+    assert result.answers.regions[0].confirmed
+    for line, row in zip(shown, result.ranking[:10], strict=True):
         cells = [cell.strip() for cell in line.split("\N{BOX DRAWINGS LIGHT VERTICAL}")[1:4]]
-        kernel = np.argmax(np.abs(result.data_components[row]))
-        assert cells == [str(row), f"{result.data_log_ratio[row]:+.2f}", str(kernel)]
+        region = result.region_of_row[row]
+        held = region and result.answers.regions[region - 1].confirmed
+        probability = f"{result.answers.probability[row]:.2f}"
+        assert cells == [str(row), probability, str(region) if held else ""]
     assert max(map(len, shown)) <= columns
 
 
@@ -256,7 +259,7 @@ def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
 
 def test_info_is_json_whatever_the_file_holds(folder, tmp_path):
     found = json.loads(invoke("info", folder / "result.npz", "--json").stdout)
-    assert (found["schema"], found["toys"]["compared"]) == (2, 9)
+    assert (found["schema"], found["toys"]["compared"]) == (3, 9)
     rows = np.random.default_rng(0).normal(size=(100, 2))
     rows[3, 1] = np.inf
     np.save(tmp_path / "rows.npy", rows)
