@@ -435,9 +435,12 @@ def test_score_distribution_leaves_out_failed_toys(result):
 def test_activation_pattern(result):
     image, dashes = plots.activation_pattern(result, n_rows=15)
     own = sparker.engine.components(result.model, result.transform(samples()[1]))
-    order = sorted(range(N_DATA), key=lambda row: -own[row].sum())[:15]
     shown = image.get_array()
-    np.testing.assert_allclose(shown, own[order].T, rtol=1e-6)
+    np.testing.assert_allclose(shown, own[result.ranking[:15]].T, rtol=1e-6)
+    by_f = sorted(range(N_DATA), key=lambda row: -own[row].sum())[:15]
+    unexplained = dataclasses.replace(result, answers=None)
+    again = plots.activation_pattern(unexplained, n_rows=15)[0].get_array()
+    np.testing.assert_allclose(again, own[by_f].T, rtol=1e-6)
     assert image.get_extent() == [0.5, 15.5, 2.5, -0.5]  # cells stand at 1 to 15 and 0 to 2
     low, high = image.get_clim()
     assert -low == high == np.abs(shown).max()
@@ -450,7 +453,7 @@ def test_negative_components_are_marked_one_by_one(result):
     components = np.zeros((N_DATA, 3))
     components[:, 0] = np.arange(N_DATA)
     components[[49, 47], [1, 2]] = -5.0
-    some = dataclasses.replace(result, data_components=components)
+    some = dataclasses.replace(result, data_components=components, answers=None)
     _, dashes = plots.activation_pattern(some, n_rows=10)
     # By the sum of a row: 48, 46, 45, 44, then 44 = 49 - 5, 43, 42, and then 42 = 47 - 5.
     assert dashes.get_offsets().tolist() == [[5.0, 1.0], [8.0, 2.0]]
@@ -467,7 +470,7 @@ def test_planes_side_by_side(result):
     assert x != y
     np.testing.assert_allclose(points_of(drawn[0]), reference[:, [x, y]], atol=1e-6)
     np.testing.assert_allclose(points_of(drawn[1]), data[:, [x, y]], atol=1e-6)
-    planted = np.argsort(-result.data_log_ratio)[:12]
+    planted = result.ranking[:12]
     assert np.sum(planted < 12) >= 11
     for rings, plane in ((drawn[2], data[:, [x, y]]), (drawn[5], result.data_plane)):
         order = np.lexsort(points_of(rings).T)
@@ -485,7 +488,7 @@ def test_the_kernel_that_sees_the_anomaly_leads(result):
     components = np.zeros((N_DATA, 3))
     components[:20, 2] = 1.0  # few rows, and the only ones that are anomalous
     components[20:, 0], components[20:, 1] = 4.0, -4.5  # many, that cancel each other
-    some = dataclasses.replace(result, data_components=components)
+    some = dataclasses.replace(result, data_components=components, answers=None)
     ax = plots.component_plane(some)[0].axes
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("component of kernel 2", "component of kernel 1")
     assert plots.component_against(some, np.arange(N_DATA))[0].axes.get_ylabel().endswith(" 2")
@@ -502,8 +505,12 @@ def test_without_a_plane_there_is_something_to_see(smallest, without_kernels):
     assert reference.axes.get_ylabel() == "log-ratio f"
     np.testing.assert_array_equal(points_of(reference)[:, 1], smallest.reference_log_ratio)
     np.testing.assert_array_equal(points_of(data)[:, 1], smallest.data_log_ratio)
-    reference, data = plots.principal_plane(without_kernels)  # no scores, so no rings
+    _, data, rings = plots.principal_plane(without_kernels, n_rows=7)
     np.testing.assert_array_equal(points_of(data), without_kernels.data_plane)
+    top = without_kernels.data_plane[without_kernels.ranking[:7]]
+    np.testing.assert_allclose(points_of(rings), top)
+    neither = dataclasses.replace(without_kernels, answers=None)
+    assert len(plots.principal_plane(neither)) == 2  # nothing says which, so no rings
 
 
 def test_reference_rows_are_drawn_by_their_weight(result):

@@ -26,7 +26,7 @@ TOP = 20  # rows that are ringed
 
 
 def score_distribution(result: Result, *, ax: Axes | None = None) -> list[Artist]:
-    """Data rows by anomaly score at the best width, over mean and spread of the toys."""
+    """Data rows by anomaly score at the width that decided, over mean and spread of the toys."""
     _need_kernels(result)
     ax = axes_or_new(ax)
     counts = result.observed.score_counts[result.best]
@@ -58,9 +58,9 @@ def activation_pattern(result: Result, n_rows: int = 40, *, ax: Axes | None = No
 
     Dashes mark what is negative, which a print in grey would not show.
     """
-    components, scores = _need_kernels(result)
+    components = _need_kernels(result)
     ax = axes_or_new(ax)
-    top = components[_top(scores, n_rows)].T  # (M, rows)
+    top = components[_top(result, n_rows)].T  # (M, rows)
     most = float(np.abs(top[np.isfinite(top)]).max(initial=0)) or 1.0
     n_kernels, n_rows = top.shape
     image = ax.imshow(
@@ -88,7 +88,7 @@ def component_plane(
 
     A single kernel's component stands against the first principal coordinate.
     """
-    components, _ = _need_kernels(result)
+    components = _need_kernels(result)
     assert result.reference_components is not None
     x, *other = _checked(components, kernels or _leading(result))
     label = f"component of kernel {other[0]}" if other else ONE
@@ -139,7 +139,7 @@ def component_against(
     ax: Axes | None = None,
 ) -> list[Artist]:
     """A kernel's component at each data row against a number the test did not see."""
-    components, _ = _need_kernels(result)
+    components = _need_kernels(result)
     n_data = len(components)
     try:
         values = np.asarray(observable, np.float64)
@@ -184,8 +184,8 @@ def _clouds(
         ax.scatter(x_ref, y_ref, s=area, color=REFERENCE, rasterized=True, label="reference"),
         ax.scatter(x, y, s=8, color=DATA, marker="x", lw=0.7, rasterized=True, label="data"),
     ]
-    if result.data_log_ratio is not None and n_rows:
-        top = _top(result.data_log_ratio, n_rows)
+    top = _top(result, n_rows)
+    if len(top):
         drawn.append(
             ax.scatter(x[top], y[top], s=45, facecolors="none", edgecolors=KERNELS[1], lw=1,
                        label=f"{len(top)} most anomalous")
@@ -201,15 +201,18 @@ def _leading(result: Result) -> list[int]:
 
     By all rows alone, two wide kernels that cancel each other would hide a narrow one.
     """
-    components, scores = _need_kernels(result)
-    sizes = np.abs(components)
-    first = int(np.argmax(sizes[_top(scores, TOP)].sum(0)))
+    sizes = np.abs(_need_kernels(result))
+    first = int(np.argmax(sizes[_top(result, TOP)].sum(0)))
     others = [i for i in np.argsort(-sizes.sum(0), kind="stable").tolist() if i != first]
     return [first, *others[:1]]
 
 
-def _top(scores: np.ndarray, n: int) -> np.ndarray:
-    return np.argsort(-scores, kind="stable")[:n]
+def _top(result: Result, n: int) -> np.ndarray:
+    """The most anomalous rows: by the answers, or else by f; none where there is neither."""
+    if result.answers is not None:
+        return result.ranking[:n]
+    scores = result.data_log_ratio
+    return np.empty(0, int) if scores is None else np.argsort(-scores, kind="stable")[:n]
 
 
 def _checked(components: np.ndarray, kernels: Sequence[int]) -> Sequence[int]:
@@ -220,7 +223,7 @@ def _checked(components: np.ndarray, kernels: Sequence[int]) -> Sequence[int]:
     return kernels
 
 
-def _need_kernels(result: Result) -> tuple[np.ndarray, np.ndarray]:
-    if result.data_components is None or result.data_log_ratio is None:
+def _need_kernels(result: Result) -> np.ndarray:
+    if result.data_components is None:
         raise ValueError("the statistic of this test fits no kernels: there is nothing to draw")
-    return result.data_components, result.data_log_ratio
+    return result.data_components

@@ -46,7 +46,7 @@ def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None)
 
 
 def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
-    """The p-value of each statistic at each width, and that of all of them together."""
+    """The p-value of each statistic at each width, which one decided, and that of all together."""
     ax = axes_or_new(ax)
     p, best = result.p_by_statistic, result.best
     several = len(result.families) > 1
@@ -60,7 +60,7 @@ def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
     ]  # fmt: skip
     (clearest,) = ax.plot(
         result.widths[best], p[best, result.best_family], "o", ms=13, mfc="none", color=DATA,
-        ls="none", label="kernels shown here",
+        ls="none", label="decided",
     )  # fmt: skip
     together = ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined")
     least = min(1 / (result.n_toys + 1), p.min())
