@@ -64,7 +64,7 @@ class TestConfig:
     it does not go with ``config`` and ``widths``, which are about SparKer's kernels."""
     explain: bool = True
     """Whether to say how many, where, which rows and which columns as well; it takes about as long
-    as ten toys."""
+    as 16 toys or, where more are trained at once, as so many."""
     stop: Sequential | None = None
     """When to stop early, see ``Sequential``; left out, all toys are made."""
     store: str | PathLike[str] | None = None
