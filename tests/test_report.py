@@ -186,12 +186,18 @@ def test_there_is_no_zero_beside_an_anomaly(result, fine):
     for bound in (AtLeast(3, 0), AtLeast(0, 3), AtLeast(2, 2)):
         assert not re.search(zero, text(result, bound), re.IGNORECASE)
     missing = text(result, AtLeast(0, 3))
-    assert "Missing rows 3 or more" in missing
+    assert "Missing rows 3 or more (95 % confidence)" in missing
     assert "Anomalous data rows" not in missing
     nothing = text(fine, AtLeast(0, 0))
     assert "No row is anomalous for certain" in nothing
     assert not re.search(zero, nothing, re.IGNORECASE)
     assert "how many rows are anomalous at least is not known" in text(result, None).lower()
+    between = dataclasses.replace(result, p_value=0.04, interval=(0.03, 0.045))
+    for found, alpha in ((fine, 0.7), (between, 0.01)):
+        both = Page(report.render(found, alpha=alpha)).text
+        assert "whatever the level of the decision" in both
+        assert not re.search(zero, both, re.IGNORECASE)
+    assert "whatever the level" not in Page(report.render(result, alpha=0.05)).text
 
 
 def views_of(page):
@@ -228,7 +234,8 @@ def test_of_regions_that_are_not_confirmed_one_is_shown_and_marked(result):
     lack = held._replace(lack=True, n_data=1, expected=9.0, too_many=-8, interval=(-12.0, -3.0))
     page = Page(report.render(with_regions(result, lack)))
     assert "1 data row 9.0 expected 3 to 12 missing" in page.text
-    assert set(column(page, "region")) == {None}  # nobody is missing that is there
+    # Nobody is missing that is there.
+    assert "region" not in [one["label"] for one in page.json["rows"]["columns"]]
 
 
 def test_where_nothing_is_found_no_region_and_no_list_is_shown(fine):
@@ -262,6 +269,12 @@ def test_without_answers_it_says_so(result):
     assert "cannot say which rows" in page.text
     assert "rows" not in page.json
     assert page.json["bars"]["columns"]
+
+
+def test_numbers_far_from_zero_keep_the_digits_in_which_they_differ(result):
+    late = dataclasses.replace(result, data=result.data + np.array([1.6e9, 0]), names=("time", "x"))
+    shown = column(Page(report.render(late)), "time")
+    np.testing.assert_allclose(np.array(shown) - 1.6e9, result.data[result.ranking, 0], atol=1e-3)
 
 
 def test_columns_are_told_one_by_one_the_most_different_first(result):
@@ -699,8 +712,9 @@ def test_whole_numbers_lie_in_the_middle_of_their_bins():
 @pytest.mark.parametrize(
     ("low", "high", "texts"),
     [
-        (-1.2, 1.2, ["\N{MINUS SIGN}1", "0", "1"]),
-        (0.0, 90.0, ["0", "50"]),
+        (-1.2, 1.2, ["\N{MINUS SIGN}1.0", "\N{MINUS SIGN}0.5", "0.0", "0.5", "1.0"]),
+        (0.0, 90.0, ["0", "20", "40", "60", "80"]),
+        (1600000010.0, 1600099990.0, ["1.60002 \u00d7 10\u2079", "1.60006 \u00d7 10\u2079"]),
         (0.1, 0.4, ["0.1", "0.2", "0.3", "0.4"]),
         (123456.2, 123459.9, ["123,457", "123,458", "123,459"]),
         (0, 4e9, ["0", "1 \u00d7 10\u2079", "2 \u00d7 10\u2079", "3 \u00d7 10\u2079",

@@ -16,8 +16,8 @@ class TestResult(Result):
         """Write an HTML report that opens anywhere, without internet.
 
         ``options`` are those of ``sparker.report.render``: ``texts``, ``images`` and ``names``,
-        one a data row; ``observables`` and ``reference_observables``, numbers a row by name;
-        ``title``, ``command``, ``alpha``.
+        one a data row; ``observables`` and ``reference_observables``, numbers a row by name that
+        are not among the columns; ``title``, ``command``, ``alpha``.
         """
         from sparker.report import write  # here, so that only reports wait for their charts
 

@@ -46,7 +46,8 @@ def render(
         texts: one per data row, what the row is about.
         images: one per data row, the path of a PNG or JPEG file or its pixels, an array of uint8 or
             floats; small versions of the most anomalous go into the report.
-        observables: numbers per data row that the test did not see, by name.
+        observables: numbers per data row that are not among the columns of the test, by name; the
+            columns themselves are shown in any case.
         reference_observables: the same for the reference rows, to compare with.
         names: one per data row, what it is called.
         title: the heading of the report.

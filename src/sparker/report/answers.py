@@ -7,11 +7,12 @@ import numpy as np
 from sparker.findings import words
 from sparker.findings.regions import Condition, Region
 from sparker.findings.result import Result
-from sparker.report.words import as_sentence, number
+from sparker.report.words import as_sentence, digits_for, number
 
 CERTAIN = "confirmed"
 OPEN = "not confirmed: it may be chance"
 UNKNOWN = "cannot be confirmed"
+QUARTILE_DIGITS = 3  # at least
 LIKELY = 0.5  # where there is no list, rows of at least this probability are marked
 
 NOT_ASKED = (
@@ -137,16 +138,22 @@ def _place(result: Result, i: int, region: Region) -> Place:
 def _columns(result: Result) -> list[Line]:
     assert result.answers is not None
     labels = result.column_labels
-    ordered = sorted(result.answers.columns, key=lambda one: (one.p_value, -one.distance))
-    return [
-        Line(
-            labels[one.column],
-            f"{one.distance:.3f}",
-            number(one.p_value, 2),
-            one.differs,
-            tuple(number(value, 4) for value in one.reference_quartiles),
-            tuple(number(value, 4) for value in one.data_quartiles),
-            one.test,
+    lines = []
+    for one in sorted(result.answers.columns, key=lambda one: (one.p_value, -one.distance)):
+        digits = digits_for([*one.reference_quartiles, *one.data_quartiles], QUARTILE_DIGITS)
+        before, after = (
+            tuple(number(value, digits) for value in quartiles)
+            for quartiles in (one.reference_quartiles, one.data_quartiles)
         )
-        for one in ordered
-    ]
+        lines.append(
+            Line(
+                labels[one.column],
+                f"{one.distance:.3f}",
+                number(one.p_value, 2),
+                one.differs,
+                before,
+                after,
+                one.test,
+            )
+        )
+    return lines

@@ -113,7 +113,7 @@ def histogram(of: Beside, views: Sequence[View]) -> tuple[dict[str, Any], list[f
         "data": points.astype(int).tolist(),
         "picked": [top.astype(int).tolist() for top in tops],
         "least": LEAST if tallest > TALL else 0,
-        "most": tallest,
+        "most": float(f"{tallest:.4g}"),
         "ticks": labelled(low, high),
         "bands": [_bands(of.column, view.conditions, low, high) for view in views],
         "beyond": _beyond(data, reference, low, high),

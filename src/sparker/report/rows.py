@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sparker.findings.result import Result
 from sparker.report.answers import Told
 from sparker.report.thumbnails import Picture, thumbnails
+from sparker.report.words import digits_for
 
 STRONGEST = 2000  # the most anomalous rows, all of which are shown
 OTHERS = 2000  # of the rest, drawn at random
@@ -18,7 +19,7 @@ REFERENCE = 2000  # reference rows in the plots, drawn at random
 TEXT_BUDGET, NAME_BUDGET = 800_000, 300_000  # bytes of all texts, of all names
 CLIPS = (400, 200, 100, 50, 25)  # characters of a text: the most that stays within the budget
 VALUES = 20  # columns of the data in the table, and as many observables
-DIGITS, DECIMALS = 6, 3  # of values, of probabilities and f
+DIGITS, DECIMALS = 6, 3  # of values at least, of probabilities and f
 LONG = 20  # characters of a text that needs a wide column
 
 MARKUP = re.compile("[<>&'\"\\\\\n]")
@@ -181,7 +182,7 @@ def _table(
         add("image", "image", [images.get(int(row)) for row in rows])
     if result.answers is not None:
         add("probability", "number", _decimals(result.answers.probability[rows]), digits=DECIMALS)
-    if told.places:
+    if any(not place.lack for place in told.places):
         add("region", "number", _regions(told, rows, len(result.data)))
     if told.listed is not None:
         add("in the list", "text", ["yes" if told.listed[row] else "" for row in rows])
@@ -214,13 +215,14 @@ def _decimals(values: np.ndarray) -> list[float | None]:
 
 def _rounded(values: np.ndarray) -> list[float | None]:
     """Numbers as short as they may be; whole ones stay whole, and JSON has no NaN."""
+    digits = digits_for(values, DIGITS)
 
     def short(value: float) -> float | None:
         if not np.isfinite(value):
             return None
         if value == round(value) and abs(value) < 2**53:
             return int(value)
-        return float(f"{value:.{DIGITS}g}")
+        return float(f"{value:.{digits}g}")
 
     return [short(float(value)) for value in values]
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from sparker.report.words import MINUS, number
 
-N_TICKS = 5  # at most
+N_TICKS = 6  # at most
+ROOM = 40  # characters of all labels of an axis
 LONGEST = 1e6  # from here on, and below SHORTEST, powers of ten are written
 SHORTEST = 1e-3
 
@@ -12,8 +13,8 @@ SHORTEST = 1e-3
 def labelled(low: float, high: float) -> list[tuple[float, str]]:
     """Round values between two ends, as shares of the way, and their texts.
 
-    >>> labelled(0.0, 1.0)
-    [(0.0, '0.0'), (0.5, '0.5'), (1.0, '1.0')]
+    >>> labelled(0.0, 1.0)[:2]
+    [(0.0, '0.0'), (0.2, '0.2')]
     """
     span = high - low
     if not np.isfinite(span):
@@ -22,8 +23,11 @@ def labelled(low: float, high: float) -> list[tuple[float, str]]:
     ten = 10.0 ** np.floor(np.log10(rough))
     step = ten * next(m for m in (1, 2, 5, 10) if m * ten >= rough * (1 - 1e-9))
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
-    ticks = [float(i) * step + 0.0 for i in np.arange(first, last + 1)[: N_TICKS + 1]]
-    return [(float((tick - low) / span), _text(tick, step, ticks)) for tick in ticks]
+    ticks = [float(i) * step + 0.0 for i in np.arange(first, last + 1)[:N_TICKS]]
+    found = [(float((tick - low) / span), _text(tick, step, ticks)) for tick in ticks]
+    while sum(len(text) for _, text in found) > ROOM and len(found) > 2:
+        found = found[::2]
+    return found
 
 
 def _text(tick: float, step: float, ticks: list[float]) -> str:

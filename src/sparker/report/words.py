@@ -3,6 +3,9 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from sparker.calibration.tail import TailFit
 from sparker.findings.result import Result
 
@@ -97,6 +100,21 @@ def number(value: float, digits: int = 3) -> str:
             mantissa, exponent = text.split("e")
             text = f"{mantissa}{TIMES}{power(int(exponent))}"
     return text.replace("-", MINUS)
+
+
+def digits_for(values: ArrayLike, least: int) -> int:
+    """So many digits that numbers which lie close together still differ.
+
+    >>> digits_for([0.1, 0.9], 4), digits_for([1600000000.0, 1600050000.0], 4)
+    (4, 8)
+    """
+    given = np.asarray(values, np.float64)
+    finite = given[np.isfinite(given)]
+    spread = float(np.ptp(finite)) if len(finite) else 0.0
+    if not 0 < spread < math.inf:
+        return least
+    largest = float(np.abs(finite).max())
+    return min(15, max(least, least + math.floor(math.log10(largest / spread))))
 
 
 def power(exponent: int) -> str:
