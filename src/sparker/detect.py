@@ -38,7 +38,7 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
         data: the rows in question (N_D, d), with the same columns.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
             ``null``, ``reference_weights``, ``expected``, ``groups``, ``strata``, ``config``,
-            ``widths``, ``preprocess``, ``combine``, ``statistic``, ``stop``, ``store``,
+            ``widths``, ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
             ``progress``, ``chunk``, ``cluster``.
 
     >>> import numpy as np

@@ -64,6 +64,7 @@ def power_study(
         "n_toys": n_toys,
         "expected": float(n_data) if poisson else None,
         "progress": False,
+        "explain": False,
     }
     points = []
     n_samples = len(fractions) * n_tests

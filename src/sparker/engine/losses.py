@@ -110,16 +110,6 @@ def statistic(f: Array, sample: TwoSample) -> Array:  # (N,) -> ()
     return -2 * neyman_pearson(f, sample)
 
 
-def excess(f: Array, sample: TwoSample) -> Array:  # (N,) -> ()
-    """How many data events too many the model sees: ``sum_D max(0, 1 - e^-f)``.
-
-    Where the data are ``e^f`` times denser than expected, a fraction ``1 - e^-f`` of the data
-    events there would not be expected. Counted on the data, since a region that the reference does
-    not reach has no reference events to count.
-    """
-    return jnp.sum(jnp.asarray(sample.data_weight) * -jnp.expm1(-jnp.maximum(f, 0)))
-
-
 SCORE_BINS = 20
 
 
@@ -133,8 +123,3 @@ def score_counts(f: Array, sample: TwoSample) -> Array:  # (N,) -> (SCORE_BINS,)
         return jnp.sum(jnp.where(bins == i, sample.data_weight, 0))
 
     return jax.lax.map(one, jnp.arange(SCORE_BINS))
-
-
-def deficit(f: Array, sample: TwoSample) -> Array:  # (N,) -> ()
-    """How many expected events the model misses in the data: ``sum_R w_R max(0, 1 - e^f)``."""
-    return jnp.sum(jnp.asarray(sample.reference_weight) * -jnp.expm1(jnp.minimum(f, 0)))

@@ -14,8 +14,6 @@ class Measured(NamedTuple):
     """
 
     statistics: AnyArray  # (m, r): r families a width, larger where the samples differ more
-    excess: AnyArray  # (m,) data events too many; NaN for statistics that do not say
-    deficit: AnyArray  # (m,) expected events that are missing
     score_counts: AnyArray  # (m, bins) data events by anomaly score; no bins if it has none
 
     @property
@@ -40,5 +38,4 @@ def stacked(rows: "list[Measured]") -> Measured:
 
 def values_only(values: np.ndarray) -> Measured:  # (B, m)
     """Of a statistic that has one family and says nothing else."""
-    unknown = np.full_like(values, np.nan)
-    return Measured(values[..., None], unknown, unknown, np.empty((*values.shape, 0)))
+    return Measured(values[..., None], np.empty((*values.shape, 0)))

@@ -14,7 +14,7 @@ from sparker.engine.config import Design, Rates
 from sparker.engine.distances import Features, features_of, sum_of
 from sparker.engine.ensemble import Ensemble, kernel_values, parts
 from sparker.engine.gradient import ROWS_AT_ONCE, Gradient, gradient, in_blocks
-from sparker.engine.losses import deficit, excess, score_counts, statistic
+from sparker.engine.losses import score_counts, statistic
 from sparker.engine.memory import in_lanes
 from sparker.engine.sample import AnyArray, TwoSample
 
@@ -34,8 +34,6 @@ class Evaluation(NamedTuple):
     """What a model says of the sample it was fitted to, in double precision: sums over rows."""
 
     t: Array  # () the test statistic
-    excess: Array  # () data events too many
-    deficit: Array  # () data events missing
     score_counts: Array  # (SCORE_BINS,) data events by their anomaly score
 
 
@@ -112,6 +110,6 @@ def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:
     def one(model: Ensemble) -> Evaluation:
         k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
         f = sum_of(parts(model.a, k, design.competition.activation(k)))
-        return Evaluation(*(of(f, sample) for of in (statistic, excess, deficit, score_counts)))
+        return Evaluation(*(of(f, sample) for of in (statistic, score_counts)))
 
     return jax.lax.map(one, models)

@@ -59,51 +59,67 @@ def explain(
     pool = Permutation(group_rows).pool(known, seed)
     points = prepared.transform(pool.points)
     rng = np.random.default_rng([seed, STREAM])
+    # Rows of a group, or rows with weights of their own, do not stand for themselves.
     independent = known.groups is None and known.data_weights is None
     n_toys = min(pool.experiments().n_toys or bound.MAX_TOYS, bound.MAX_TOYS)
     all_orders = list(orders(points, pool.points, rng, n_toys + 1))
-    mixtures = [hide(pool, rng, share) for share in (COUNTED, *[AVERAGED] * N_AVERAGED)]
-    fitted = statistic.log_ratios(
-        prepared.statistic, seed, as_samples(points, mixtures, pool), chunk
-    )
-    member = rows.membership(mixtures, all_orders, len(points))
-    score = rows.scores(fitted, member, rng)
-    counted, *averaged = mixtures
-    probability = np.mean(
-        [rows.probability(s, mixture) for s, mixture in zip(score[1:], averaged, strict=True)], 0
-    )
-    found = regions.search(pool.points, counted, all_orders, score[0])
-    place = _data_rows(pool, known)
-    at_least = None
-    parts = 3 if independent else 1
-    if bound.can_tell(n_toys, LEVEL / parts):
+    level = LEVEL / (3 if independent else 1)  # with so many bounds, of which the largest counts
+    least = None
+    if bound.can_tell(n_toys, level):
         toys = relabelled(points, (pool.weights(number) for number in range(n_toys + 1)))
-        at_least = bound.at_least(toys, all_orders, LEVEL / parts)
-        if independent:
-            others = bound.by_score(score[0], counted, rng, LEVEL / parts), _there(found, counted)
-            at_least = at_least._replace(too_many=max(at_least.too_many, *others))
-        at_least = agreeing(at_least, p_value, known)
-    return Answers(
-        at_least,
-        _spread(probability, place, known),
-        _spread(score[1:, counted.is_data].mean(0), place, known),
-        _spread(rows.p_values(score[0], counted), place, known) if independent else None,
-        _counted(found, counted, pool, known, independent=independent),
-        tuple(column_tests(pool, rng, independent=independent)),
+        least = bound.at_least(toys, all_orders, level)
+    unknown = np.full(len(known.data), np.nan)
+    answers = Answers(
+        least, unknown, unknown, None, (), tuple(column_tests(pool, rng, independent=independent))
     )
+    hidden = [hide(pool, rng, share) for share in (COUNTED, *[AVERAGED] * N_AVERAGED)]
+    mixtures = [mixture for mixture in hidden if mixture is not None]
+    if len(mixtures) == len(hidden):
+        samples = as_samples(points, mixtures, pool)
+        fitted = statistic.log_ratios(prepared.statistic, seed, samples, chunk)
+        score = rows.scores(fitted, rows.membership(mixtures, all_orders, len(points)), rng)
+        found = regions.search(pool.points, mixtures[0], all_orders, score[0])
+        answers = _by_mixtures(answers, mixtures, score, found, pool, known, independent)
+        if least is not None and independent:
+            by_score = bound.by_score(score[0], mixtures[0], rng, level)
+            in_region = regions.at_least(found, mixtures[0], level)
+            most = max(least.too_many, by_score, in_region)
+            answers = answers._replace(at_least=least._replace(too_many=most))
+    if answers.at_least is None:
+        return answers
+    return answers._replace(at_least=agreeing(answers.at_least, p_value, known))
 
 
-def _there(found: list[Found], mixture: Mixture) -> int:
-    """At least so many rows too many in the region that the search found best."""
-    best = max((one for one in found if not one.lack), key=lambda one: one.worth, default=None)
-    if best is None:
-        return 0
-    n_data, n_hidden = (
-        int(np.sum(best.inside & some)) for some in (mixture.is_data, mixture.hidden)
+def _by_mixtures(
+    answers: Answers,
+    mixtures: list[Mixture],
+    score: np.ndarray,  # (J, N)
+    found: list[Found],
+    pool: Pool,
+    observed: Samples,
+    independent: bool,
+) -> Answers:
+    """Add what hidden reference rows tell: which rows, and where.
+
+    The first mixture is for what is counted: every ordinary data row is as likely to be anywhere
+    as its hidden rows are. Probabilities are averaged over the others, which hide fewer rows.
+    """
+    counted, *averaged = mixtures
+    probability = [rows.probability(s, one) for s, one in zip(score[1:], averaged, strict=True)]
+    assert pool.rows is not None
+    place = pool.rows[counted.is_data] - len(observed.reference)
+
+    def by_row(values: np.ndarray) -> np.ndarray:
+        all_rows = np.full(len(observed.data), np.nan)
+        all_rows[place] = values
+        return all_rows
+
+    return answers._replace(
+        probability=by_row(np.mean(probability, axis=0)),
+        score=by_row(score[1:, counted.is_data].mean(0)),
+        row_p_values=by_row(rows.p_values(score[0], counted)) if independent else None,
+        regions=_counted(found, counted, pool, observed, independent=independent),
     )
-    share = mixture.odds / (1 + mixture.odds)
-    _, most = regions.ordinary(n_hidden, share, 2 * LEVEL / 3)  # only one of its ends counts here
-    return max(0, n_data - most)
 
 
 def agreeing(found: AtLeast, p_value: float, observed: Samples) -> AtLeast:
@@ -118,19 +134,6 @@ def agreeing(found: AtLeast, p_value: float, observed: Samples) -> AtLeast:
         return found
     fewer = observed.expected is not None and len(observed.data) < observed.expected
     return AtLeast(0, 1) if fewer else AtLeast(1, 0)
-
-
-def _data_rows(pool: Pool, observed: Samples) -> np.ndarray:
-    """Which data rows the pool's are, in its order."""
-    assert pool.rows is not None
-    numbers = pool.rows - len(observed.reference)
-    return numbers[numbers >= 0]
-
-
-def _spread(values: np.ndarray, place: np.ndarray, observed: Samples) -> np.ndarray:
-    found = np.full(len(observed.data), np.nan)
-    found[place] = values
-    return found
 
 
 def _counted(

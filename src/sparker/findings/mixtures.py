@@ -36,30 +36,35 @@ class Mixture(NamedTuple):
         return float(self.is_data.sum() / self.hidden.sum())
 
 
-def hide(pool: Pool, rng: np.random.Generator, share: float) -> Mixture:
+def hide(pool: Pool, rng: np.random.Generator, share: float) -> Mixture | None:
     """Hide so many reference rows for each data row, but no more than half of them.
 
     Within every stratum the same share: there data and hidden rows can be compared. Rows that
-    weigh more are hidden more often. Of groups, all rows or none.
+    weigh more are hidden more often. Of groups, all rows or none. None where nothing can be hidden
+    or nothing would be left.
     """
     roles = pool.roles(0)
     is_data, is_reference = roles == DATA, roles == REFERENCE
+    units, n_units = pool.labeller.units, int(pool.labeller.units.max()) + 1
+    size = np.bincount(units, is_reference, minlength=n_units)
+    weight = size if pool.measure is None else np.bincount(units, is_reference * pool.measure)
     strata = np.zeros(len(roles), int) if pool.strata is None else pool.strata
     hidden = np.zeros(len(roles), bool)
-    units = pool.labeller.units
     for stratum in np.unique(strata[is_data]):
         inside = strata == stratum
         candidates = np.unique(units[inside & is_reference])
-        size = np.bincount(units, minlength=units.max() + 1)
-        weight = np.ones(len(units)) if pool.measure is None else pool.measure
-        each = np.bincount(units, weight)[candidates] / size[candidates]
+        candidates = candidates[weight[candidates] > 0]
         # The smallest of exponential times at the rate of the weights: drawn in proportion to them.
-        turn = candidates[np.argsort(rng.exponential(size=len(candidates)) / each)]
-        n_reference = int(np.sum(inside & is_reference))
-        wanted = min(share * np.sum(inside & is_data), n_reference / 2)
-        taken = turn[np.cumsum(size[turn]) <= max(wanted, 1)]
+        rate = weight[candidates] / size[candidates]
+        turn = candidates[np.argsort(rng.exponential(size=len(candidates)) / rate)]
+        wanted = min(share * np.sum(inside & is_data), size[candidates].sum() / 2)
+        n_taken = int(np.sum(np.cumsum(size[turn]) <= wanted))
+        taken = turn[: max(n_taken, 1)] if len(turn) > 1 else turn[:0]
         hidden |= np.isin(units, taken) & is_reference
-    return Mixture(is_data, hidden, is_reference & ~hidden)
+    rest = is_reference & ~hidden
+    if pool.measure is not None:
+        rest &= pool.measure > 0
+    return Mixture(is_data, hidden, rest) if hidden.any() and rest.any() else None
 
 
 def as_samples(points: np.ndarray, mixtures: list[Mixture], pool: Pool) -> TwoSample:

@@ -56,8 +56,6 @@ def restore(
     _check_shape("p_by_statistic", values["p_by_statistic"], (n_widths, n_families))
     for name, shape in (
         ("statistics", (n_widths, n_families)),
-        ("excess", (n_widths,)),
-        ("deficit", (n_widths,)),
         ("score_counts", (n_widths, np.shape(observed.score_counts)[-1])),
     ):
         _check_shape(name, getattr(observed, name), shape)
