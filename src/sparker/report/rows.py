@@ -263,7 +263,9 @@ def _remarks(
             f"a random {len(rows) - STRONGEST:,} of the others; all numbers are of all rows."
         )
     if len(reference) < n_reference:
-        remarks.append(f"Of {n_reference:,} reference rows, a random {len(reference):,} are in the planes.")
+        remarks.append(
+            f"Of {n_reference:,} reference rows, a random {len(reference):,} are in the planes."
+        )
     if result.reference_weights is not None:
         remarks.append(
             "The more a reference row weighs, the larger it is drawn, up to nine times the area of "
