@@ -11,9 +11,8 @@ from scipy.stats import binom
 
 import sparker
 from sparker.engine.sample import TwoSample
-from sparker.findings import bound, columns, mixtures, orders, regions, rows, words
+from sparker.findings import bound, columns, explain, mixtures, orders, regions, rows, words
 from sparker.findings.bound import AtLeast
-from sparker.findings.explain import agreeing
 from sparker.findings.frames import as_frame, kind_of
 from sparker.nulls import Permutation, samples
 
@@ -147,11 +146,11 @@ def test_few_labellings_give_no_bound():
 
 def test_bounds_agree_with_the_test():
     observed = samples(*planted())
-    assert agreeing(AtLeast(9, 3), 0.051, observed) == (0, 0)
-    assert agreeing(AtLeast(9, 3), 0.05, observed) == (9, 3)
-    assert agreeing(AtLeast(0, 0), 0.05, observed) == (1, 0)
+    assert explain.agreeing(AtLeast(9, 3), observed, sure=False) == (0, 0)
+    assert explain.agreeing(AtLeast(9, 3), observed, sure=True) == (9, 3)
+    assert explain.agreeing(AtLeast(0, 0), observed, sure=True) == (1, 0)
     fewer = observed._replace(expected=2.0 * N_DATA)
-    assert agreeing(AtLeast(0, 0), 0.05, fewer) == (0, 1)
+    assert explain.agreeing(AtLeast(0, 0), fewer, sure=True) == (0, 1)
 
 
 # Mixtures
@@ -403,6 +402,19 @@ def test_without_anomalies_nothing_is_said_to_be_anomalous():
     assert "seen most clearly" not in text
 
 
+def test_a_sure_region_counts_where_the_test_as_a_whole_sees_nothing(found):
+    """A statistic that looks elsewhere cannot hide what is plain."""
+    blind = outcome(statistic=lambda rng, sample: rng.random())
+    assert blind.p_value > 0.05
+    assert blind.answers.regions[0].p_value <= regions.SURE
+    assert 1 <= blind.at_least <= N_PLANTED
+    assert "the test as a whole does not see it" in blind.summary()
+    weaker = blind.answers.regions[0]._replace(p_value=0.01)
+    silent = dataclasses.replace(blind, answers=blind.answers._replace(regions=(weaker,)))
+    assert not words.sees_something(silent)
+    assert not words.where(silent)
+
+
 def test_nothing_prints_zero_beside_an_anomaly(found):
     assert found.p_value <= 0.05
     assert 1 <= found.at_least <= N_PLANTED
@@ -451,6 +463,32 @@ def test_every_kind_of_test_has_answers(name, tmp_path):
     assert sparker.load(path) == result
     json.dumps(result.to_dict(), allow_nan=False)
     assert result.summary()
+    assert words.sees_something(result) or "which rows" not in result.summary()
+    if name in ("groups", "weights of both") and result.p_value <= 0.05:
+        assert result.summary().count("rows come in groups or have weights of their own") == 2
+
+
+def test_rows_that_cannot_be_relabelled_cost_the_answers_and_not_the_test():
+    reference, data = planted()
+    uneven = np.exp(np.linspace(0, 40, N_REFERENCE))
+    result = sparker.test(
+        reference, data, n_toys=3, statistic=spread, reference_weights=uneven,
+        null=sparker.Simulator(lambda rng, n: rng.normal(size=(n, 3))),
+    )  # fmt: skip
+    assert result.answers is None
+    assert any("which is not said" in note for note in result.notes)
+
+
+def test_of_very_many_reference_rows_some_are_enough(monkeypatch):
+    monkeypatch.setattr(explain, "MAX_REFERENCE", (300, 1))
+    strata = np.arange(N_REFERENCE) % 2, np.arange(N_DATA) % 2
+    observed = samples(*planted(), strata=strata, reference_weights=np.arange(1.0, 601))
+    some, numbers = explain.enough(observed, np.random.default_rng(0))
+    assert len(some.reference) == len(np.unique(numbers)) == 300
+    np.testing.assert_array_equal(some.reference.shown, observed.reference.shown[numbers])
+    np.testing.assert_array_equal(some.weights, observed.weights[numbers])
+    np.testing.assert_array_equal(some.strata[0], strata[0][numbers])
+    assert np.mean(outcome().ranking[:N_PLANTED] < N_PLANTED) > 0.8
 
 
 def test_rows_that_took_no_part_come_last():

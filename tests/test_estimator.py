@@ -209,13 +209,13 @@ def test_tables_keep_their_names(fitted):
     table = pd.DataFrame(X, columns=["mass", "charge"])
     model = clone(fitted).set_output(transform="pandas").fit(table, pd.Series(y))
     assert model.feature_names_in_.tolist() == ["mass", "charge"]
-    assert model.result_.columns == ("mass", "charge")
+    assert model.result_.names == ("mass", "charge")
     assert model.p_value_ == fitted.p_value_
     assert model.transform(table).columns.tolist() == ["sparker0", "sparker1"]
     np.testing.assert_array_equal(model.decision_function(table), fitted.decision_function(X))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(table[["charge", "mass"]])
-    assert fitted.result_.columns == ()
+    assert fitted.result_.names == ()
 
 
 @pytest.mark.parametrize("labels", [("known", "new"), (False, True), (-1, 1)])

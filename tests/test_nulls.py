@@ -37,7 +37,12 @@ def mean_shift(rng, sample):
     return np.abs(means[1] - means[0])[0]
 
 
-CHEAP = {"statistic": mean_shift, "preprocess": sparker.unchanged, "progress": False}
+CHEAP = {
+    "statistic": mean_shift,
+    "preprocess": sparker.unchanged,
+    "progress": False,
+    "explain": False,
+}
 
 
 def run(reference, data, **settings):

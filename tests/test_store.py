@@ -27,6 +27,7 @@ QUICK = {
     "chunk": CHUNK,
     "config": sparker.FitConfig(n_kernels=3),
     "widths": sparker.WidthConfig(steps=20, n_widths=3),
+    "explain": False,
 }
 
 

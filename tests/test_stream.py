@@ -31,6 +31,7 @@ QUICK = {
     "config": FitConfig(n_kernels=3, n_candidates=16),
     "widths": WidthConfig(steps=20, n_widths=2),
     "chunk": 4,  # one program for all
+    "explain": False,
 }
 EXACT = FitConfig(n_kernels=3, dtype=np.float64, n_candidates=64)
 

@@ -35,7 +35,7 @@ def kernels(draw: Callable[..., np.ndarray], n_reference: int, n_data: int, n: i
     """The default test's statistics, forty columns."""
     rng = np.random.default_rng(0)
     reference, data = draw(rng, n_reference), draw(rng, n_data)
-    found = sparker.test(reference, data, n_toys=n, progress=False)
+    found = sparker.test(reference, data, n_toys=n, progress=False, explain=False)
     return np.concatenate([found.observed.statistics[None], found.null.statistics]).reshape(
         n + 1, -1
     )

@@ -253,6 +253,7 @@ def p_values(
             seed=number,
             n_toys=n_toys + (EARLY.table if stops else 0),
             progress=False,
+            explain=False,
         )
         if kernels:
             one = {"kernels": result.p_value}

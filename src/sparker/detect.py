@@ -17,7 +17,7 @@ from sparker.calibration.settings import plain
 from sparker.calibration.toys import Executor, Table
 from sparker.config import TestConfig, TestKeywords, defaults, from_keywords
 from sparker.engine.sample import column_names
-from sparker.findings.explain import Answers, explain
+from sparker.findings.explain import Answers, UnexplainedError, explain
 from sparker.findings.frames import kind_of
 from sparker.findings.interpret import interpret
 from sparker.nulls import Samples, largest_toy, samples
@@ -32,14 +32,17 @@ from sparker.system.versions import versions
 def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]) -> TestResult:
     """Test whether ``data`` come from the distribution of ``reference``; say where they do not.
 
+    The result says how sure that is, how many rows are anomalous at least, where they are and which
+    (``summary``, ``rows``, ``regions``, ``columns``, ``report``).
+
     Args:
         reference: anomaly-free rows (N_R, d), several times as many as data rows if possible; or
             ``sparker.stream(...)``, for more of them than fit into memory.
         data: the rows in question (N_D, d), with the same columns.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
             ``null``, ``reference_weights``, ``expected``, ``groups``, ``strata``, ``config``,
-            ``widths``, ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
-            ``progress``, ``chunk``, ``cluster``.
+            ``widths``, ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``,
+            ``store``, ``progress``, ``chunk``, ``cluster``.
 
     >>> import numpy as np
     >>> import sparker
@@ -167,11 +170,17 @@ class Experiment(NamedTuple):
         n_made = len(ranked.score) + (config.stop.table if config.stop else 0)
         found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, names)
         explaining = time.perf_counter()
-        answers = self.explain(ranked.p_value) if config.explain else None
+        answers: Answers | None = None
+        unexplained: tuple[str, ...] = ()
+        if config.explain:
+            try:
+                answers = self.explain(ranked.p_value)
+            except UnexplainedError as error:
+                unexplained = (str(error),)
         timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
-        found["notes"] = (*self.notes, *found["notes"])
+        found["notes"] = (*self.notes, *found["notes"], *unexplained)
         settings = {
             **self.description,
             "n_toys": self.n_toys,
@@ -194,6 +203,7 @@ class Experiment(NamedTuple):
 
     def explain(self, p_value: float) -> Answers:
         """How many, where, which rows, which columns."""
+        streamed = self.observed.reference.streamed  # its chunks are of another kind
         programs = keep_compiled()
         try:
             return explain(
@@ -202,7 +212,7 @@ class Experiment(NamedTuple):
                 self.plan.prepared,
                 p_value,
                 seed=int(self.config.seed),
-                chunk=None if callable(self.chunk) else self.chunk,
+                chunk=None if callable(self.chunk) or streamed else self.chunk,
                 group_rows=self.config.scheme.group_rows,
             )
         finally:

@@ -29,6 +29,15 @@ better is known what is ordinary."""
 N_AVERAGED = 15
 
 
+MAX_REFERENCE = 20_000, 10
+"""More reference rows than this, and than so many for each data row, tell little more here: as many
+of them are drawn."""
+
+
+class UnexplainedError(ValueError):
+    """Says why there are no answers beside the p-value."""
+
+
 class Answers(NamedTuple):
     """What is said beside the p-value."""
 
@@ -55,10 +64,15 @@ def explain(
     group_rows: int | None,
 ) -> Answers:
     """Find all answers, by relabelling rows and by hiding reference rows among the data."""
-    known = observed.shown
-    pool = Permutation(group_rows).pool(known, seed)
-    points = prepared.transform(pool.points)
     rng = np.random.default_rng([seed, STREAM])
+    known, numbers = enough(observed.shown, rng)
+    try:
+        pool = Permutation(group_rows).pool(known, seed)
+    except ValueError as error:
+        raise UnexplainedError(
+            f"how many rows, where and which is not said, as rows cannot be relabelled: {error}"
+        ) from error
+    points = prepared.transform(pool.points)
     # Rows of a group, or rows with weights of their own, do not stand for themselves.
     independent = known.groups is None and known.data_weights is None
     n_toys = min(pool.experiments().n_toys or bound.MAX_TOYS, bound.MAX_TOYS)
@@ -79,7 +93,9 @@ def explain(
         fitted = statistic.log_ratios(prepared.statistic, seed, samples, chunk)
         score = rows.scores(fitted, rows.membership(mixtures, all_orders, len(points)), rng)
         found = regions.search(pool.points, mixtures[0], all_orders, score[0])
-        answers = _by_mixtures(answers, mixtures, score, found, pool, known, independent)
+        answers = _by_mixtures(
+            answers, mixtures, score, found, pool, known, numbers, independent=independent
+        )
         if least is not None and independent:
             by_score = bound.by_score(score[0], mixtures[0], rng, level)
             in_region = regions.at_least(found, mixtures[0], level)
@@ -87,7 +103,21 @@ def explain(
             answers = answers._replace(at_least=least._replace(too_many=most))
     if answers.at_least is None:
         return answers
-    return answers._replace(at_least=agreeing(answers.at_least, p_value, known))
+    sure = p_value <= LEVEL or any(one.holds_at(regions.SURE) for one in answers.regions)
+    return answers._replace(at_least=agreeing(answers.at_least, known, sure=sure))
+
+
+def enough(observed: Samples, rng: np.random.Generator) -> tuple[Samples, np.ndarray]:  # (n,)
+    """The samples with as many reference rows as are needed, and which these are.
+
+    All of them where they come in groups, whose sizes must stay as they are.
+    """
+    n_reference = len(observed.reference)
+    most = max(MAX_REFERENCE[0], MAX_REFERENCE[1] * len(observed.data))
+    if n_reference <= most or observed.groups is not None:
+        return observed, np.arange(n_reference)
+    rows = np.sort(rng.choice(n_reference, most, replace=False))
+    return observed.with_reference_rows(rows), rows
 
 
 def _by_mixtures(
@@ -97,6 +127,8 @@ def _by_mixtures(
     found: list[Found],
     pool: Pool,
     observed: Samples,
+    numbers: np.ndarray,
+    *,
     independent: bool,
 ) -> Answers:
     """Add what hidden reference rows tell: which rows, and where.
@@ -118,17 +150,18 @@ def _by_mixtures(
         probability=by_row(np.mean(probability, axis=0)),
         score=by_row(score[1:, counted.is_data].mean(0)),
         row_p_values=by_row(rows.p_values(score[0], counted)) if independent else None,
-        regions=_counted(found, counted, pool, observed, independent=independent),
+        regions=_counted(found, counted, pool, observed, numbers, independent=independent),
     )
 
 
-def agreeing(found: AtLeast, p_value: float, observed: Samples) -> AtLeast:
+def agreeing(found: AtLeast, observed: Samples, *, sure: bool) -> AtLeast:
     """Bounds that agree with the test, which is more powerful than they are.
 
-    Where the test sees nothing at 5 %, they are 0: then they are above the truth of 0 in no more
-    samples than the test is. Where it does, at least one row is not as it should be.
+    Where nothing is sure, by the test at 5 % or by a region at 0.1 %, they are 0: then they are
+    above the truth of 0 in no more than 5.1 % of samples. Where something is, at least one row is
+    not as it should be.
     """
-    if p_value > LEVEL:
+    if not sure:
         return AtLeast(0, 0)
     if found.too_many or found.missing:
         return found
@@ -141,6 +174,7 @@ def _counted(
     mixture: Mixture,
     pool: Pool,
     observed: Samples,
+    numbers: np.ndarray,  # (N_R,) what the reference rows are called
     *,
     independent: bool,
 ) -> tuple[Region, ...]:
@@ -156,7 +190,9 @@ def _counted(
         around = None
         if one.centre is not None:
             number = int(place[one.centre])
-            like = f"data row {number}" if number >= 0 else f"reference row {pool.rows[one.centre]}"
+            like = f"data row {number}"
+            if number < 0:
+                like = f"reference row {numbers[pool.rows[one.centre]]}"
             around = f"the {int(one.inside.sum())} rows most like {like}"
         counted.append(
             Region(

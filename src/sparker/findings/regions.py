@@ -31,6 +31,9 @@ MIN_ROWS = 3
 LEVEL = 0.05
 """A region is confirmed if its p-value, corrected for the number of regions, is no larger."""
 
+SURE = 0.001
+"""With a p-value no larger, a region counts even where the test as a whole sees nothing."""
+
 MAX_COLUMNS = 1000
 """Of more columns, those that differ most one by one are searched."""
 
@@ -103,7 +106,11 @@ class Region(NamedTuple):
     @property
     def confirmed(self) -> bool:
         """Whether the rows that were counted bear out what the search found."""
-        return self.p_value is not None and self.p_value <= LEVEL
+        return self.holds_at(LEVEL)
+
+    def holds_at(self, level: float) -> bool:
+        """The same at another level."""
+        return self.p_value is not None and self.p_value <= level
 
     def rule(self, names: Sequence[str]) -> str:
         """In words."""

@@ -6,20 +6,12 @@ reference rows score like it. Its p-value is its rank among the hidden rows.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from sparker.findings.mixtures import Mixture
 from sparker.findings.orders import Order, counts, sizes, surprise
-
-
-class RowScores(NamedTuple):
-    """What is said of every data row."""
-
-    probability: np.ndarray  # (N_D,) that it is anomalous
-    p_value: np.ndarray | None  # (N_D,) valid for every ordinary row; None where rows are not alone
 
 
 def membership(

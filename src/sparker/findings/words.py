@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparker.findings.bound import CONFIDENCE
-from sparker.findings.regions import Region
+from sparker.findings.regions import SURE, Region
 
 if TYPE_CHECKING:
     from sparker.findings.result import Result
@@ -27,6 +27,8 @@ LEVEL = 0.05
 
 N_COLUMNS = 5
 """Columns named in a sentence."""
+
+NOT_ALONE = "rows come in groups or have weights of their own"
 
 PERCENT = f"{CONFIDENCE:.0%}".replace("%", " %")
 
@@ -66,18 +68,38 @@ def how_many(result: "Result") -> str:
     if n:
         said.append(f"at least {n:,} of the {n_data:,} data rows {_are(n)} anomalous")
     if missing:
-        said.append(f"at least {missing:,} {_rows(missing)} missing from the data")
+        said.append(f"at least {missing:,} {_rows(missing)} {_are(missing)} missing from the data")
     return f"{' and '.join(said)} ({PERCENT} confidence; how many at most cannot be known)"
+
+
+def held(result: "Result") -> list[Region]:
+    """The regions that may be spoken of.
+
+    Those that are confirmed. Where the test as a whole sees nothing, only those that are sure: or
+    anomaly-free samples would be said to differ more often than the test says.
+    """
+    assert result.answers is not None
+    level = LEVEL if result.p_value <= LEVEL else SURE
+    return [one for one in result.answers.regions if one.holds_at(level)]
+
+
+def sees_something(result: "Result") -> bool:
+    """Whether there is a reason to speak of anomalous rows."""
+    return result.p_value <= LEVEL or bool(held(result))
 
 
 def where(result: "Result") -> list[str]:
     """The regions that hold, in words."""
     assert result.answers is not None
-    found = result.answers.regions
-    labels = result.column_labels
-    held = [f"where: {in_words(one, labels)}" for one in found if one.confirmed]
-    if held or result.p_value > LEVEL:
-        return held
+    found, labels = held(result), result.column_labels
+    if found:
+        alone = "" if result.p_value <= LEVEL else "; the test as a whole does not see it"
+        return [f"where: {in_words(one, labels)}{alone}" for one in found]
+    if result.p_value > LEVEL or not result.answers.regions:
+        return []
+    if result.answers.row_p_values is None:
+        first = in_words(result.answers.regions[0], labels)
+        return [f"where: most likely {first}; not confirmed, as {NOT_ALONE}"]
     return ["where: no region holds on rows that were not used to find it"]
 
 
@@ -99,16 +121,17 @@ def in_words(region: Region, labels: Sequence[str]) -> str:
 def which_rows(result: "Result") -> str:
     """The list of rows, or the first of all."""
     assert result.answers is not None
-    if result.p_value > LEVEL:
+    if not sees_something(result) or np.isnan(result.answers.probability).all():
         return ""
     first = ", ".join(str(row) for row in result.ranking[:5])
-    if result.answers.row_p_values is not None:
-        n = int(result.listed(FDR).sum())
-        if n:
-            return (
-                f"which rows: {n:,} {_rows(n)} can be listed of which about {FDR:.0%} at most are "
-                f"ordinary, first of all {first}"
-            ).replace("%", " %")
+    if result.answers.row_p_values is None:
+        return f"which rows: most anomalous {first}; no list of them can be sure, as {NOT_ALONE}"
+    n = int(result.listed(FDR).sum())
+    if n:
+        return (
+            f"which rows: {n:,} {_rows(n)} can be listed of which about {FDR:.0%} at most are "
+            f"ordinary, first of all {first}"
+        ).replace("%", " %")
     return f"which rows: most anomalous {first}; too few stand out for a list that is mostly right"
 
 
@@ -120,7 +143,7 @@ def which_columns(result: "Result") -> str:
     if not tested:
         return ""
     if not differ:
-        shows = "shows it" if result.p_value <= LEVEL else "differs"
+        shows = "shows it" if sees_something(result) else "differs"
         return f"column by column: no single column {shows}"
     labels = result.column_labels
     named = ", ".join(labels[one.column] for one in differ[:N_COLUMNS])

@@ -43,6 +43,13 @@ class Samples(NamedTuple):
         rows = self.reference.shown
         return self._replace(reference=Held(rows, rows), weights=self.shown_weights)
 
+    def with_reference_rows(self, rows: np.ndarray) -> "Samples":
+        """The same with only some reference rows, of those that are in memory."""
+        kept = self.reference.shown[rows]
+        strata = None if self.strata is None else (self.strata[0][rows], self.strata[1])
+        weights = None if self.weights is None else self.weights[rows]
+        return self._replace(reference=Held(kept, kept), weights=weights, strata=strata)
+
     def check_rows(self, n: int) -> None:
         """Refuse samples of fewer rows."""
         for name, rows in (("reference", self.reference), ("data", self.data)):

@@ -81,9 +81,8 @@ def tell(result: Result) -> Told:
         return Told([], [NOT_ASKED], [], np.empty(0, int), "", None, [])
     said = [as_sentence(sentence) for sentence in words.sentences(result)]
     missing = [NO_BOUND] * (found.at_least is None)
-    if result.p_value > words.LEVEL:
-        held = [place for place in _places(result) if place.confirmed]
-        return Told(said, missing, held, np.empty(0, int), "", None, _columns(result))
+    if not words.sees_something(result):
+        return Told(said, missing, [], np.empty(0, int), "", None, _columns(result))
     listed = None
     if found.row_p_values is None:
         missing.append(NO_LIST)
@@ -108,8 +107,7 @@ def tell(result: Result) -> Told:
 def _places(result: Result) -> list[Place]:
     """The regions that hold, the surest first; where none does, the first of all, marked so."""
     assert result.answers is not None
-    held = [one for one in result.answers.regions if one.confirmed]
-    shown = held or result.answers.regions[:1]
+    shown = words.held(result) or result.answers.regions[:1]
     return [_place(result, i, region) for i, region in enumerate(shown, 1)]
 
 
