@@ -9,60 +9,63 @@ import time
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from sparker import TestResult, plots, test, unchanged
-from sparker.benchmarks import EXPECTED, exponential
+from sparker import plots
 from sparker.cli import demo
 
 IMAGES = Path(__file__).parent / "images"
-SEED = 7
-N_TOYS = 100
+N_TOYS = 200
+PARTS = {
+    "answers": ("h1", 830),
+    "where": ("#h-where", 900),
+    "columns": ("#h-columns", 640),
+    "histograms": ("#h-histograms", 620),
+    "planes": ("#h-planes", 760),
+    "sure": ("#h-sure", 700),
+}
+"""Pictures of the report: where each begins, and how many pixels it is high."""
+DRAWN = 6, 16  # rows and columns of digits, of those that look ordinary
 
 
-def extreme_tail() -> None:
-    """The paper's one-dimensional toy with a bump in the extreme tail, tested and drawn."""
-    rng = np.random.default_rng(SEED)
-    reference, data, is_signal = exponential.draw(rng, "extreme tail")
-    # The toy's one feature has its natural scale already; widths then read in units of x.
-    result = test(
-        reference,
-        data,
-        n_toys=N_TOYS,
-        seed=SEED,
-        expected=EXPECTED,
-        preprocess=unchanged,
-    )
-    print(f"{len(data)} data events, {is_signal.sum()} of them planted around x = 9")
+def digits() -> None:
+    """The demo as a picture: what the test is given, and what it gives back."""
+    drawn = demo.hide(hidden=0, seed=0)
+    result = demo.look(drawn, N_TOYS, seed=0)
     print(result.summary())
-    draw(result, reference, data, IMAGES / "extreme_tail.png")
+    figure = Figure(figsize=(9, 4.4), layout="constrained")  # without pyplot: needs no screen
+    top, bottom = figure.subfigures(2, 1, height_ratios=(1.1, 1))
+    left, right = top.subplots(1, 2)
+    n = DRAWN[0] * DRAWN[1]
+    mosaic(left, drawn.reference[:n], DRAWN[1])
+    left.set_title(f"Reference: {n} of {len(drawn.reference):,} digits")
+    mosaic(right, drawn.data[:n], DRAWN[1])
+    right.set_title(f"Data: {n} of {len(drawn.data)} digits")
+    below, scores = bottom.subplots(1, 2)
+    first = result.ranking[: demo.N_HIDDEN]
+    mosaic(below, drawn.data[first], 8)
+    below.set_title(f"The {demo.N_HIDDEN} data rows it calls most anomalous")
+    plots.null_distribution(result, ax=scores)
+    scores.set_title(f"The data beside {result.n_toys} anomaly-free experiments")
+    figure.savefig(IMAGES / "digits.png", dpi=130)
 
 
-def draw(result: TestResult, reference: np.ndarray, data: np.ndarray, output: Path) -> None:
-    """The verdict, the samples, the learned log-ratio and the kernels' way there."""
-    figure = Figure(figsize=(8, 10.5), layout="constrained")  # without pyplot: needs no screen
-    verdict, top, middle, bottom = figure.subplots(4, 1, height_ratios=(1.1, 2, 1.2, 1.2))
-    plots.null_distribution(result, ax=verdict)
-    verdict.set_title("A few events too many near x = 9: five kernels go and find them")
-    plots.samples_1d(reference, data, EXPECTED, ax=top)
-    ends = result.model.mu
-    x = np.linspace(min(0, ends.min()) - 1, max(reference.max(), ends.max()) + 1, 2000)
-    plots.log_ratio_1d(result.model, x, ax=middle)
-    plots.trajectories(result, name="x", ax=bottom)
-    bottom.axhline(float(result.model.sigma), color="grey", lw=0.5)
-    for ax in (top, middle):
-        ax.sharex(bottom)
-        ax.tick_params(labelbottom=False)
-        ax.set_xlabel("")
-    figure.savefig(output, dpi=130, format="png")  # whatever the name
+def mosaic(ax: Axes, rows: np.ndarray, n_across: int) -> None:
+    """Digits side by side, with a little room between them."""
+    pictures = np.pad(rows.reshape(-1, demo.SIDE, demo.SIDE), [(0, 0), (2, 1), (1, 1)])
+    _, high, wide = pictures.shape
+    grid = pictures.reshape(-1, n_across, high, wide).transpose(0, 2, 1, 3)
+    ax.imshow(grid.reshape(-1, n_across * wide), cmap="gray_r")
+    ax.set_axis_off()
 
 
 def report() -> None:
     """The demo's report, part by part, as a browser shows it."""
     options = webdriver.ChromeOptions()
-    for argument in ("headless", "no-sandbox", "disable-gpu", "window-size=1100,1000"):
+    for argument in ("headless", "no-sandbox", "disable-gpu", "hide-scrollbars"):
         options.add_argument(f"--{argument}")
     # A driver that is found needs no download.
     service = webdriver.ChromeService(shutil.which("chromedriver"))
@@ -72,13 +75,15 @@ def report() -> None:
         demo.run(hidden=0, seed=0, n_toys=200, output=page)
         browser.get(page.as_uri())
         time.sleep(2)  # until the charts are drawn
-        for part in ("verdict", "scores", "kernels", "rows"):
-            heading = browser.find_element(By.ID, f"h-{part}")
+        browser.find_elements(By.CSS_SELECTOR, "input[type=radio]")[1].click()  # the first region
+        for name, (start, height) in PARTS.items():
+            browser.set_window_size(1000, height)
+            heading = browser.find_element(By.CSS_SELECTOR, start)
             browser.execute_script("arguments[0].scrollIntoView()", heading)
-            time.sleep(0.5)
-            browser.save_screenshot(str(IMAGES / f"report_{part}.png"))
+            time.sleep(1)
+            browser.save_screenshot(str(IMAGES / f"report_{name}.png"))
 
 
 if __name__ == "__main__":
-    extreme_tail()
+    digits()
     report()

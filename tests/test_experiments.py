@@ -12,6 +12,7 @@ import pytest
 import reference
 from experiments import record
 from experiments.annealing.problem import without_fluctuations
+from experiments.answers import tables as answers_tables
 from experiments.competition.run import n_places
 from experiments.derivatives.run import MODEL, derivatives, sign_changes
 from experiments.derivatives.run import main as run_derivatives
@@ -158,3 +159,8 @@ def test_the_page_on_power_holds_the_numbers_measured():
     text = tables.PAGE.read_text()
     problems = json.loads((HERE / "power" / "result.json").read_text())["problems"]
     assert tables.page(text, problems) == text
+
+
+def test_the_page_on_answers_holds_the_numbers_measured():
+    text = answers_tables.PAGE.read_text()
+    assert answers_tables.page(text, answers_tables.Samples()) == text

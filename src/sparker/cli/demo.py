@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 N_REFERENCE = 1000
 N_DATA = 600
 N_HIDDEN = 24
+SIDE = 8  # pixels of a picture
 
 
 @click.command()
@@ -78,30 +79,32 @@ def hide(hidden: int, seed: int) -> Digits:
     return Digits(pixels[others[:N_REFERENCE]], pixels[data], label[data])
 
 
-def run(hidden: int, seed: int, n_toys: int, output: Path) -> None:
-    """Hide the digits, look for them, and write the report."""
+def look(digits: Digits, n_toys: int, seed: int) -> "TestResult":
+    """Test the digits, pixel by pixel."""
     from sparker.detect import test
     from sparker.engine.preprocess import unchanged
+    from sparker.tables import Table
 
+    names = tuple(f"pixel {i // SIDE},{i % SIDE}" for i in range(SIDE**2))  # from the top left
+    reference, data = (Table(rows, names, {}) for rows in digits[:2])
+    # Pixels share one scale already.
+    return test(reference, data, n_toys=n_toys, seed=seed, preprocess=unchanged)
+
+
+def run(hidden: int, seed: int, n_toys: int, output: Path) -> None:
+    """Hide the digits, look for them, and write the report."""
     digits = hide(hidden, seed)
     note(
         f"{N_DATA} handwritten digits, {N_HIDDEN} of them a {hidden}, which none of the "
         f"{N_REFERENCE} in the reference is. Fitting them and {n_toys} anomaly-free "
         "experiments ..."
     )
-    # Pixels share one scale already.
-    result = test(
-        digits.reference,
-        digits.data,
-        n_toys=n_toys,
-        seed=seed,
-        preprocess=unchanged,
-    )
+    result = look(digits, n_toys, seed)
     with reader_may_leave():
         say(result, digits, hidden)
     result.report(
         output,
-        images=list(16 - digits.data.reshape(-1, 8, 8)),  # ink on paper
+        images=list(16 - digits.data.reshape(-1, SIDE, SIDE)),  # ink on paper
         texts=[f"a {label}" for label in digits.label],
         title=f"Is there something among these {N_DATA} digits that the reference does not have?",
         command=f"sparker demo --hidden {hidden} --seed {seed} --toys {n_toys}",

@@ -99,7 +99,7 @@ def placed(
 
 
 def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:  # of (m,)
-    """The statistic and the effect sizes of several models, in double precision.
+    """The statistic and the scores of several models, in double precision.
 
     In single precision the product form would lose the short distances around a kernel far out in
     the tails to rounding.
