@@ -596,7 +596,7 @@ def test_the_manifest_of_something_else_is_left_alone(content, message, tmp_path
 def test_toys_of_another_version_are_not_continued(store, fits):
     manifest = json.loads((store / "manifest.json").read_text())
     (store / "manifest.json").write_text(json.dumps(manifest | {"sparker": "0.0.1", "format": 0}))
-    with pytest.raises(ValueError, match=r"format \(0 there, 3 here\); sparker \(0.0.1 there"):
+    with pytest.raises(ValueError, match=r"format \(0 there, 4 here\); sparker \(0.0.1 there"):
         run(store=store)
     assert fits == []
 

@@ -239,7 +239,7 @@ def stream(source: Any, *, memory: float | None = None) -> Streamed:
     >>> rng = np.random.default_rng(0)
     >>> reference, data = rng.normal(size=(3000, 2)), rng.normal(size=(200, 2))
     >>> data[:12] = [2, 2] + 0.1 * rng.normal(size=(12, 2))
-    >>> result = sparker.test(sparker.stream(reference), data, n_toys=10)
+    >>> result = sparker.test(sparker.stream(reference), data, n_toys=10, explain=False)
     >>> round(result.p_value, 4)
     0.0909
     """
