@@ -308,6 +308,33 @@ def test_what_is_printed_is_what_was_counted(found):
             np.testing.assert_array_equal(np.flatnonzero(inside), region.rows)
 
 
+def test_rules_found_one_after_the_other_count_all_their_rows():
+    """A second rule may share rows with the first: all that it says holds for all its rows."""
+    reference, data = planted()
+    data[N_PLANTED : 2 * N_PLANTED] = [2, 2, -3] + 0.1 * data[N_PLANTED : 2 * N_PLANTED]
+    pool = pool_of(reference, data)
+    mixture = mixtures.hide(pool, np.random.default_rng(0), 1.0)
+    some = list(orders.orders(pool.points, pool.points, np.random.default_rng(1), 200))
+    score = rows.membership([mixture], some, len(pool.points))[0]
+    found = regions.search(pool.points, mixture, some, score)
+    assert len([one for one in found if one.conditions]) >= 2
+    for one in found:
+        if one.conditions:
+            holds = np.all([condition.holds(pool.points) for condition in one.conditions], axis=0)
+            np.testing.assert_array_equal(holds, one.inside)
+
+
+def test_of_many_columns_those_that_differ_are_searched(monkeypatch):
+    monkeypatch.setattr(regions, "MAX_COLUMNS", 2)
+    reference, data = planted(n_planted=0, n_features=6)
+    data[:, [1, 4]] += 1
+    pool = pool_of(reference, data)
+    mixture = mixtures.hide(pool, np.random.default_rng(0), 1.0)
+    np.testing.assert_array_equal(np.flatnonzero(regions.telling(pool.points, mixture)), [1, 4])
+    found = regions.search(pool.points, mixture, [], np.zeros(len(pool.points)))
+    assert {one.column for rule in found for one in rule.conditions} <= {1, 4}
+
+
 def test_regions_of_ordinary_rows_are_confirmed_no_more_often_than_they_may():
     confirmed = 0
     for seed in range(60):
@@ -325,14 +352,14 @@ def test_regions_of_ordinary_rows_are_confirmed_no_more_often_than_they_may():
 
 def test_bounds_of_columns_far_from_zero_keep_their_digits():
     values = 1e6 + np.random.default_rng(0).normal(size=(200, 1))
-    codes, edges = regions._coded(values)
+    codes, edges = regions._coded(values, np.ones(values.shape[1], bool))
     assert len(edges[0]) > 10
     assert len(np.unique(codes)) > 10
 
 
 def test_a_column_of_one_value_has_no_rules():
     values = np.column_stack([np.ones(300), np.random.default_rng(0).normal(size=300)])
-    assert len(regions._coded(values)[1][0]) == 0
+    assert len(regions._coded(values, np.ones(values.shape[1], bool))[1][0]) == 0
 
 
 def test_conditions_in_words():

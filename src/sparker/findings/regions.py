@@ -34,7 +34,7 @@ LEVEL = 0.05
 SURE = 0.001
 """With a p-value no larger, a region counts even where the test as a whole sees nothing."""
 
-MAX_COLUMNS = 1000
+MAX_COLUMNS = 100
 """Of more columns, those that differ most one by one are searched."""
 
 
@@ -146,7 +146,7 @@ def search(
 
     ``score`` (N,) says how anomalous rows are, and treats all rows of the mixture alike.
     """
-    codes, edges = _coded(values)
+    codes, edges = _coded(values, telling(values, mixture))
     left = everyone = mixture.marked | mixture.rest
     around = _place(mixture, places, len(values))
     found: list[Found] = []
@@ -223,7 +223,22 @@ def ordinary(n_hidden: int, share: float, level: float = 0.05) -> tuple[int, int
     return int(inside[0]), int(inside[-1])
 
 
-def _coded(values: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:  # (N, d)
+def telling(values: np.ndarray, mixture: Mixture) -> np.ndarray:  # (N, d) -> (d,)
+    """Which columns to search: all, or those whose distributions differ most."""
+    n_columns = values.shape[1]
+    if n_columns <= MAX_COLUMNS:
+        return np.ones(n_columns, bool)
+    order = np.argsort(values, axis=0)
+    steps = mixture.marked / mixture.marked.sum() - mixture.rest / mixture.rest.sum()
+    distance = np.abs(np.cumsum(steps[order], axis=0)).max(0)
+    found = np.zeros(n_columns, bool)
+    found[np.argsort(-distance)[:MAX_COLUMNS]] = True
+    return found
+
+
+def _coded(
+    values: np.ndarray, searched: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:  # (N, d), (d,)
     """For each column the bounds to try, and between which of them each row lies."""
     n_rows = len(values)
     tails = [2**i for i in range(1, 12) if 2**i < n_rows / N_EDGES]
@@ -233,6 +248,10 @@ def _coded(values: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:  # (N, d)
     codes = np.empty(values.shape, np.int16)
     edges = []
     for column, own in enumerate(np.sort(values, axis=0).T.astype(np.float64)):
+        if not searched[column]:
+            edges.append(np.empty(0))
+            codes[:, column] = 0
+            continue
         bounds = own[chosen]
         rounded = np.array([float(f"{bound:.{DIGITS}g}") for bound in bounds])
         # Columns far from zero vary in later digits than the first three.
@@ -289,8 +308,7 @@ def _rule(
             best = rule
     if best is None or not best.bounds:
         return None
-    conditions = tuple(_condition(column, *ends, edges) for column, ends in best.bounds.items())
-    return Found(best.inside, conditions, None, lack, best.worth)
+    return _found(best, codes, edges, lack=lack)
 
 
 MIDDLE = 0.05, 0.95
@@ -339,8 +357,16 @@ def _described(
         rule = _Rule(inside[:, best], bounds, worth, n_tries)
     if not rule.bounds:
         return None
+    return _found(rule, codes, edges, lack=False)
+
+
+def _found(rule: _Rule, codes: np.ndarray, edges: list[np.ndarray], *, lack: bool) -> Found:
+    """A rule as people read it: of all rows, also those that an earlier rule took."""
+    inside = np.ones(len(codes), bool)
+    for column, (first, last) in rule.bounds.items():
+        inside &= (codes[:, column] >= first) & (codes[:, column] <= last)
     conditions = tuple(_condition(column, *ends, edges) for column, ends in rule.bounds.items())
-    return Found(rule.inside, conditions, None, False, rule.worth)
+    return Found(inside, conditions, None, lack, rule.worth)
 
 
 class _Tried(NamedTuple):

@@ -89,30 +89,13 @@ def _column(result: Result, i: int) -> Axis:
     return Axis(
         f"c{i}",
         result.column_labels[i],
-        over(as_label(result.column_labels[i]), shift),
+        # A user's string may look like a formula, for which charts load a font: none gets there.
+        over("the column chosen above" if result.names else f"column {i}", shift),
         data / unit,
         reference / unit,
         None if result.models is None else result.locations[:, i] / unit,
         i,
         unit,
-    )
-
-
-LONGEST_LABEL = 40
-
-
-def as_label(name: str) -> str:
-    """A name beside an axis: cut, and no formula, for which charts would have to load a font.
-
-    >>> as_label("$$x$$")
-    '$ $x$ $'
-    """
-    for mark in ("$$", "\\(", "\\["):
-        name = name.replace(mark, f"{mark[0]} {mark[1]}")
-    return (
-        name
-        if len(name) <= LONGEST_LABEL
-        else name[: LONGEST_LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
     )
 
 
