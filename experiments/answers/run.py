@@ -3,8 +3,9 @@
     python -m experiments.answers.run [--data DIR] [--samples 5] [--processes N] [--only PATTERN]
 
 Every sample goes through ``sparker.test`` as users run it. Adds to ``result.json``, sample by
-sample: a run that is interrupted goes on where it was. ``python -m experiments.answers.tables``
-makes the tables of docs/answers.md of it.
+sample: a run that is interrupted goes on where it was. With ``--again`` samples that are there are
+explained anew, as the code is now; their toys and p-values stay. ``python -m
+experiments.answers.tables`` makes the tables of docs/answers.md of it.
 """
 
 import argparse
@@ -12,7 +13,6 @@ import json
 import multiprocessing
 import os
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,6 @@ from experiments.answers.problems import Draw, problems
 RESULT = Path(__file__).parent / "result.json"
 FRACTIONS = (0.0, 0.01, 0.02, 0.05, 0.1)
 N_REFERENCE, N_DATA, N_TOYS = 2000, 500, 99
-MOST_OF_TABLE = 0.3
-"""Of tables with few rows, at most this share becomes data."""
-
 BINS = np.linspace(0, 1, 11)
 FDR = 0.2
 
@@ -38,42 +35,68 @@ def _problems(folder: str | None) -> dict[str, Draw]:
     return problems(None if folder is None else Path(folder))
 
 
-def measured(work: Work) -> tuple[Work, dict[str, Any]]:
-    """What is said of one sample, and what is true."""
-    import sparker
-
+def samples(work: Work) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Reference, data, and which data rows are planted."""
     name, fraction, number, folder = work
     rng = np.random.default_rng([number, round(1000 * fraction), *name.encode()])
     n_planted = round(fraction * N_DATA)
     reference, data = _problems(folder)[name](rng, N_REFERENCE, N_DATA, n_planted)
     # In random order: where a row stands may not help.
     turn = rng.permutation(len(data))
-    data, planted = data[turn], turn < n_planted
-    result = sparker.test(reference, data, n_toys=N_TOYS, seed=number)
+    return reference, data[turn], turn < n_planted
+
+
+def measured(work: Work) -> tuple[Work, dict[str, Any]]:
+    """What is said of one sample, and what is true."""
+    import sparker
+
+    reference, data, planted = samples(work)
+    result = sparker.test(reference, data, n_toys=N_TOYS, seed=work[2])
     assert result.answers is not None
     found: dict[str, Any] = {
-        "n_planted": n_planted,
+        "n_planted": int(planted.sum()),
         "p_value": result.p_value,
-        "at_least": result.at_least,
-        "missing_at_least": result.missing_at_least,
-        "regions": [_region(region, planted) for region in result.answers.regions],
-        "columns_differ": sum(one.differs for one in result.answers.columns),
+        **_told(result.answers, planted),
         "seconds": {key: round(value, 2) for key, value in result.timings.items()},
     }
-    found["listed"] = _right(np.flatnonzero(result.listed(FDR)), planted)
-    probability = result.answers.probability
-    place = np.clip(np.digitize(probability, BINS) - 1, 0, len(BINS) - 2)
-    found["probability"] = {
-        "rows": np.bincount(place, minlength=10).tolist(),
-        "sum": [round(x, 3) for x in np.bincount(place, probability, minlength=10)],
-        "planted": np.bincount(place, planted, minlength=10).astype(int).tolist(),
-    }
-    if n_planted:
-        found["first"] = {
-            "ranking": _right(result.ranking[:n_planted], planted)[1],
-            "log ratio": _right(np.argsort(-_log_ratio(result))[:n_planted], planted)[1],
-        }
+    if planted.any():
+        first = np.argsort(-_log_ratio(result))[: planted.sum()]
+        found["first"]["log ratio"] = _right(first, planted)[1]
     return work, found
+
+
+def again(work: Work, before: dict[str, Any]) -> tuple[Work, dict[str, Any]]:
+    """The same sample explained once more, without making its toys again."""
+    from sparker.config import TestConfig
+    from sparker.detect import prepare
+
+    reference, data, planted = samples(work)
+    experiment = prepare(reference, data, TestConfig(n_toys=N_TOYS, seed=work[2]))
+    found = {**before, **_told(experiment.explain(before["p_value"]), planted)}
+    if planted.any():
+        found["first"]["log ratio"] = before["first"]["log ratio"]
+    return work, found
+
+
+def _told(answers: Any, planted: np.ndarray) -> dict[str, Any]:
+    """What the answers say of a sample, beside what is true."""
+    from sparker.findings.rows import listed
+
+    probability, ranking = answers.probability, answers.ranking
+    place = np.clip(np.digitize(probability, BINS) - 1, 0, len(BINS) - 2)
+    return {
+        "at_least": answers.at_least.too_many,
+        "missing_at_least": answers.at_least.missing,
+        "regions": [_region(region, planted) for region in answers.regions],
+        "columns_differ": sum(one.differs for one in answers.columns),
+        "listed": _right(np.flatnonzero(listed(answers.row_p_values, FDR)), planted),
+        "probability": {
+            "rows": np.bincount(place, minlength=10).tolist(),
+            "sum": [round(x, 3) for x in np.bincount(place, probability, minlength=10)],
+            "planted": np.bincount(place, planted, minlength=10).astype(int).tolist(),
+        },
+        "first": {"ranking": _right(ranking[: planted.sum()], planted)[1]},
+    }
 
 
 def _right(rows: np.ndarray, planted: np.ndarray) -> tuple[int, int]:
@@ -105,14 +128,16 @@ def _log_ratio(result: Any) -> np.ndarray:
     return log_ratio(model, result.transform(result.data))
 
 
-def missing(done: dict[str, Any], options: argparse.Namespace) -> Iterator[Work]:
-    """The samples that are not there yet."""
+def wanted(options: argparse.Namespace) -> list[Work]:
+    """All samples asked for, problem by problem: a worker's programs are then compiled once."""
     folder = None if options.data is None else str(options.data)
-    for number in range(options.samples):
-        for name in problems(options.data):
-            for fraction in FRACTIONS:
-                if re.search(options.only, name) and key_of(name, fraction, number) not in done:
-                    yield name, fraction, number, folder
+    return [
+        (name, fraction, number, folder)
+        for name in sorted(problems(options.data))
+        if re.search(options.only, name)
+        for fraction in FRACTIONS
+        for number in range(options.samples)
+    ]
 
 
 def key_of(name: str, fraction: float, number: int) -> str:
@@ -132,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of the real tables")
     parser.add_argument("--samples", type=int, default=5, help="of each problem and share")
+    parser.add_argument("--again", action="store_true", help="explain anew what was measured")
     parser.add_argument("--only", default="", help="only problems whose name this pattern finds")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=RESULT)
@@ -152,14 +178,22 @@ def main() -> None:
         "n_toys": N_TOYS,
         "fdr": FDR,
     }
-    # A worker keeps to one problem as long as it can: its programs are compiled once.
-    todo = sorted(missing(record["samples"], options), key=lambda work: (work[0], work[1:3]))
+    done = record["samples"]
+    work: list[tuple[Work, dict[str, Any] | None]] = [
+        (one, done.get(key_of(*one[:3]))) for one in wanted(options)
+    ]
+    todo = [(one, before) for one, before in work if (before is not None) == options.again]
     context = multiprocessing.get_context("spawn")
     with context.Pool(options.processes, one_core) as pool:
         each = max(1, min(25, len(todo) // (4 * options.processes)))
-        for (name, fraction, number, _), found in pool.imap_unordered(measured, todo, each):
+        for (name, fraction, number, _), found in pool.imap_unordered(_measured, todo, each):
             record["samples"][key_of(name, fraction, number)] = found
             write(options.output, record)
+
+
+def _measured(both: tuple[Work, dict[str, Any] | None]) -> tuple[Work, dict[str, Any]]:
+    work, before = both
+    return measured(work) if before is None else again(work, before)
 
 
 def write(path: Path, record: dict[str, Any]) -> None:

@@ -52,6 +52,11 @@ class Answers(NamedTuple):
     regions: tuple[Region, ...]
     columns: tuple[ColumnTest, ...]
 
+    @property
+    def ranking(self) -> np.ndarray:  # (N_D,)
+        """The data rows, the most anomalous first; rows that took no part come last."""
+        return np.lexsort((-self.score, -np.nan_to_num(self.probability, nan=-1.0)))
+
 
 def explain(
     observed: Samples,

@@ -170,8 +170,7 @@ class Result:
     @property
     def ranking(self) -> np.ndarray:  # (N_D,)
         """The data rows, the most anomalous first; rows that took no part come last."""
-        found = self._explained
-        return np.lexsort((-found.score, -np.nan_to_num(found.probability, nan=-1.0)))
+        return self._explained.ranking
 
     def rows(self, fdr: float | None = None) -> Frame:
         """The data rows, the most anomalous first, each with the probability that it is anomalous.

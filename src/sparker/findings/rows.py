@@ -54,11 +54,13 @@ def probability(score: np.ndarray, mixture: Mixture) -> np.ndarray:  # (N,) -> (
     """The share of anomalous rows among data rows of such a score, which may only grow with it.
 
     Where hidden rows are as dense as data rows are, all are ordinary. Where data rows are twice as
-    dense, half of them are anomalous.
+    dense, half of them are anomalous. One more hidden row is thought to score highest of all: above
+    the highest of n hidden rows there are as many ordinary data rows, on average, as between two.
     """
     marked = np.flatnonzero(mixture.marked)
     order = marked[np.argsort(score[marked], kind="stable")]
-    share = isotonic_regression(mixture.is_data[order].astype(float)).x
+    is_data = np.append(mixture.is_data[order], False).astype(float)
+    share = isotonic_regression(is_data).x[:-1]
     with np.errstate(divide="ignore"):
         ordinary = (1 - share) / share * mixture.odds
     found = np.zeros(len(score))

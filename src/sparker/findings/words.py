@@ -132,7 +132,7 @@ def which_rows(result: "Result") -> str:
             f"which rows: {n:,} {_rows(n)} can be listed of which about {FDR:.0%} at most are "
             f"ordinary, first of all {first}"
         ).replace("%", " %")
-    return f"which rows: most anomalous {first}; too few stand out for a list that is mostly right"
+    return f"which rows: most anomalous {first}; too few for a list that is sure to be mostly right"
 
 
 def which_columns(result: "Result") -> str:
