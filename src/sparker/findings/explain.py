@@ -78,8 +78,9 @@ def explain(
             f"how many rows, where and which is not said, as rows cannot be relabelled: {error}"
         ) from error
     points = prepared.transform(pool.points)
-    # Rows of a group, or rows with weights of their own, do not stand for themselves.
-    independent = known.groups is None and known.data_weights is None
+    # Rows of a group do not stand for themselves, and rows of different weights or strata are not
+    # hidden as often for each data row as others: these cannot be compared one by one.
+    independent = known.groups is None and known.data_weights is None and known.strata is None
     n_toys = min(pool.experiments().n_toys or bound.MAX_TOYS, bound.MAX_TOYS)
     all_orders = list(orders(points, pool.points, rng, n_toys + 1))
     level = LEVEL / (3 if independent else 1)  # with so many bounds, of which the largest counts

@@ -39,9 +39,8 @@ class Mixture(NamedTuple):
 def hide(pool: Pool, rng: np.random.Generator, share: float) -> Mixture | None:
     """Hide so many reference rows for each data row, but no more than half of them.
 
-    Within every stratum the same share: there data and hidden rows can be compared. Rows that
-    weigh more are hidden more often. Of groups, all rows or none. None where nothing can be hidden
-    or nothing would be left.
+    Of every stratum about the same share. Rows that weigh more are hidden more often. Of groups,
+    all rows or none. None where nothing can be hidden or nothing would be left.
     """
     roles = pool.roles(0)
     is_data, is_reference = roles == DATA, roles == REFERENCE

@@ -199,8 +199,9 @@ class Result:
         p = self._explained.row_p_values
         if p is None:
             raise ValueError(
-                "no list of rows has a known false discovery rate where rows come in groups or "
-                "have weights of their own; rows() gives all of them, the most anomalous first"
+                "no list of rows has a known false discovery rate where rows come in groups, in "
+                "strata, or with weights of their own; rows() gives all of them, the most "
+                "anomalous first"
             )
         return listed(p, fdr)
 

@@ -28,7 +28,7 @@ LEVEL = 0.05
 N_COLUMNS = 5
 """Columns named in a sentence."""
 
-NOT_ALONE = "rows come in groups or have weights of their own"
+NOT_ALONE = "rows come in groups, in strata, or with weights of their own"
 
 PERCENT = f"{CONFIDENCE:.0%}".replace("%", " %")
 

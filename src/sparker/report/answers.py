@@ -23,8 +23,8 @@ NO_BOUND = (
     "How many rows are anomalous at least is not known: there are too few ways to relabel the rows."
 )
 NO_LIST = (
-    "There is no list of rows with a known share of ordinary ones: rows come in groups or have "
-    "weights of their own, so that no row stands for itself alone."
+    "There is no list of rows with a known share of ordinary ones: rows come in groups, in "
+    "strata, or with weights of their own, so that they cannot be compared one by one."
 )
 
 
