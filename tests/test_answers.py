@@ -169,19 +169,24 @@ def test_hidden_rows_are_reference_rows_as_many_as_asked_for():
     assert small.hidden.sum() == N_DATA // 2  # never more than half of the reference
 
 
-def test_hidden_rows_keep_to_strata_and_groups():
-    strata = np.arange(N_REFERENCE) % 3, np.minimum(np.arange(N_DATA) % 5, 2)
-    pool = pool_of(*planted(), strata=strata)
-    mixture = mixtures.hide(pool, np.random.default_rng(0), 0.5)
-    n_data, n_hidden = (
-        np.bincount(pool.strata[some], minlength=3) for some in (mixture.is_data, mixture.hidden)
-    )
-    np.testing.assert_array_equal(n_hidden, n_data // 2)
+def test_hidden_rows_keep_to_groups():
     groups = np.arange(N_REFERENCE) // 5, N_REFERENCE + np.arange(N_DATA) // 5
     pool = pool_of(*planted(), groups=groups)
     mixture = mixtures.hide(pool, np.random.default_rng(0), 0.5)
     n_rows = np.bincount(pool.labeller.units, mixture.hidden)
     assert set(n_rows) == {0, 5}
+
+
+def test_strata_of_other_sizes_are_no_anomaly():
+    """Nothing is hidden there: one stratum has fewer reference rows for its data than another."""
+    rng = np.random.default_rng(0)
+    strata = np.repeat([0, 1], [30, 600]), np.repeat([0, 1], [100, 100])
+    reference, data = (rng.normal(size=(len(some), 2)) for some in strata)
+    for rows_, some in zip((reference, data), strata, strict=True):
+        rows_[:, 0] += 3 * some
+    result = sparker.test(reference, data, n_toys=39, statistic=spread, strata=strata)
+    assert (result.at_least, result.answers.regions) == (0, ())
+    assert not any(one.differs for one in result.answers.columns)
 
 
 def test_rows_without_weight_are_never_hidden_and_what_cannot_be_hidden_is_not():
@@ -228,7 +233,7 @@ def test_members_share_the_surprise_of_their_sets():
 def test_probabilities_are_shares_of_rows_that_hidden_ones_do_not_explain():
     is_data = np.repeat([True, False, True, False], [40, 20, 10, 0])
     hidden = ~is_data
-    score = np.repeat([0.0, 0.0, 1.0], [40, 20, 10]) + np.linspace(0, 1e-3, 70)[::-1]
+    score = np.repeat([0.0, 0.0, 1.0], [40, 20, 10]) + np.linspace(0, 1e-3, 70)
     mixture = mixtures.Mixture(is_data, hidden, np.zeros(70, bool))
     p = rows.probability(score, mixture)
     assert mixture.odds == 2.5
@@ -304,7 +309,7 @@ def test_what_is_printed_is_what_was_counted(found):
             inside &= condition.holds(found.data)
             for bound_ in (condition.above, condition.at_most):
                 if bound_ is not None:
-                    assert f"{bound_:.10g}" in region.rule(found.column_labels)
+                    assert f"{bound_:g}" in region.rule(found.column_labels)
         if region.conditions:
             np.testing.assert_array_equal(np.flatnonzero(inside), region.rows)
 
@@ -358,6 +363,42 @@ def test_bounds_of_columns_far_from_zero_keep_their_digits():
     assert len(np.unique(codes)) > 10
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bounds_are_in_the_precision_of_the_values(dtype):
+    """Whoever types the rule as it is printed counts the same rows."""
+    rng = np.random.default_rng(0)
+    reference, data = (np.round(rng.normal(size=(n, 2)), 1).astype(dtype) for n in (600, 150))
+    data[:40, 0] = 1.3
+    result = sparker.test(reference, data, n_toys=19, statistic=spread)
+    for region in result.answers.regions:
+        for one in region.conditions:
+            inside = one.holds(data)
+            assert set(region.rows) <= set(np.flatnonzero(inside))
+            above = -np.inf if one.above is None else one.above
+            at_most = np.inf if one.at_most is None else one.at_most
+            typed = data[:, one.column].astype(str).astype(float)
+            np.testing.assert_array_equal(inside, (typed > above) & (typed <= at_most))
+
+
+def test_rules_that_take_all_rows_leave_nothing_to_search():
+    """Of few values, three rules may hold for all rows there are."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        reference, data = (rng.integers(0, 2, (40, 1)).astype(float) for _ in range(2))
+        assert sparker.test(reference, data, n_toys=3, statistic=spread).answers is not None
+
+
+def test_a_second_region_is_confirmed_by_rows_of_its_own():
+    mixture = mixtures.Mixture(*np.array([[1] * 20 + [0] * 40, [0] * 20 + [1] * 20 + [0] * 20,
+                                          [0] * 40 + [1] * 20], bool))  # fmt: skip
+    inside = np.arange(60) < 22
+    shared = regions.Found(inside, inside & (np.arange(60) >= 18), (), None, False, 1.0)
+    alone = shared._replace(own=inside)
+    assert regions.confirm(alone, mixture, 1, None, independent=True)[3] < 0.001
+    n_data, _, _, p = regions.confirm(shared, mixture, 1, None, independent=True)
+    assert (n_data, p) == (20, pytest.approx(binom.sf(1, 4, 0.5)))
+
+
 def test_a_column_of_one_value_has_no_rules():
     values = np.column_stack([np.ones(300), np.random.default_rng(0).normal(size=300)])
     assert len(regions._coded(values, np.ones(values.shape[1], bool))[1][0]) == 0
@@ -367,7 +408,9 @@ def test_conditions_in_words():
     names = ["mass", "a b"]
     assert regions.Condition(0, 1.5, None).text(names) == "mass above 1.5"
     assert regions.Condition(1, None, -2.0).text(names) == "a b at most -2"
-    assert regions.Condition(0, 1e6, 2e6).text(names) == "mass between 1000000 and 2000000"
+    assert regions.Condition(0, 1e6, 2e6).text(names) == "mass above 1000000 and up to 2000000"
+    assert regions.Condition(0, 1e12 + 0.25, None).text(names) == "mass above 1000000000000.25"
+    assert regions.Condition(0, None, 1e-30).text(names) == "mass at most 1e-30"
 
 
 # Column by column
@@ -475,7 +518,7 @@ def test_every_kind_of_test_has_answers(name, tmp_path):
         reference = sparker.stream(reference)
     result = sparker.test(reference, data, **settings)
     found = result.answers
-    if name != "few labellings":
+    if name not in ("few labellings", "strata"):
         assert np.mean(result.ranking[:N_PLANTED] < N_PLANTED) > 0.8
         assert found.regions
     assert len(found.columns) == 3
@@ -492,7 +535,7 @@ def test_every_kind_of_test_has_answers(name, tmp_path):
     json.dumps(result.to_dict(), allow_nan=False)
     assert result.summary()
     assert words.sees_something(result) or "which rows" not in result.summary()
-    if name in ("groups", "weights of both", "strata") and result.p_value <= 0.05:
+    if name in ("groups", "weights of both") and result.p_value <= 0.05:
         assert result.summary().count(words.NOT_ALONE) == 2
 
 
@@ -559,6 +602,32 @@ def test_tables_come_back_as_they_came(frame, kind, found, tmp_path):
     path = tmp_path / "result"
     result.save(path)
     assert np.array_equal(np.asarray(sparker.load(path).rows()["row_"]), result.ranking)
+
+
+@pytest.mark.parametrize("names", [["a", "a", "b"], ["", "x\ny", "z"]])
+def test_columns_named_alike_or_not_at_all_are_told_apart(names, found):
+    result = dataclasses.replace(found, names=tuple(names))
+    assert len(set(result.column_labels)) == 3
+    assert not any("\n" in label or not label.strip() for label in result.column_labels)
+    assert len(result.rows().dtype.names) == 7
+    twice = pd.DataFrame(found.data, columns=names)
+    assert kind_of(twice) in (None, "pandas")
+
+
+def test_pyarrow_tables_come_with_their_names():
+    pa = pytest.importorskip("pyarrow")
+    reference, data = (
+        pa.table({name: rows_[:, i] for i, name in enumerate("xyz")}) for rows_ in planted()
+    )
+    result = sparker.test(reference, data, n_toys=3, statistic=spread)
+    assert result.names == ("x", "y", "z")
+    assert isinstance(result.rows(), pa.Table)
+
+
+def test_the_rows_named_first_are_in_the_list(found):
+    in_list = np.flatnonzero(found.listed(words.FDR))
+    named = words.which_rows(found).split("first of all ")[1].split(", ")
+    assert {int(row) for row in named} <= set(in_list)
 
 
 def test_frames_of_a_library_that_is_gone_are_refused_with_its_name():

@@ -177,6 +177,8 @@ class Experiment(NamedTuple):
                 answers = self.explain(ranked.p_value)
             except UnexplainedError as error:
                 unexplained = (str(error),)
+            except Exception as error:  # hours of toys are not lost for what is said beside them
+                unexplained = (f"how many rows, where and which is not known: {error!r}",)
         timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)

@@ -56,6 +56,8 @@ def speak(
     if anomaly is not None:
         out.say(f"{'anomaly' if anomaly else 'compatible'} at alpha = {alpha:g}", style="bold")
     out.say(result.summary())
+    if anomaly is False and (result.at_least or result.missing_at_least):
+        out.say("the answers are given at 5 %, whatever alpha is")
     if tail:
         try:
             out.say(str(result.tail_fit()))

@@ -215,7 +215,8 @@ def in_one_precision(rows: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
 
 def column_names(table: object) -> tuple[str, ...]:
     """The names of a table's columns, where it has any."""
-    return tuple(str(name) for name in getattr(table, "columns", ()))
+    named = getattr(table, "column_names", None)  # of pyarrow, whose columns are arrays
+    return tuple(str(name) for name in (getattr(table, "columns", ()) if named is None else named))
 
 
 def check_columns(

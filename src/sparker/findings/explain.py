@@ -78,8 +78,8 @@ def explain(
             f"how many rows, where and which is not said, as rows cannot be relabelled: {error}"
         ) from error
     points = prepared.transform(pool.points)
-    # Rows of a group do not stand for themselves, and rows of different weights or strata are not
-    # hidden as often for each data row as others: these cannot be compared one by one.
+    # Rows of a group do not stand for themselves, and rows of other weights are hidden more often:
+    # these cannot be compared one by one.
     independent = known.groups is None and known.data_weights is None and known.strata is None
     n_toys = min(pool.experiments().n_toys or bound.MAX_TOYS, bound.MAX_TOYS)
     all_orders = list(orders(points, pool.points, rng, n_toys + 1))
@@ -92,9 +92,11 @@ def explain(
     answers = Answers(
         least, unknown, unknown, None, (), tuple(column_tests(pool, rng, independent=independent))
     )
-    hidden = [hide(pool, rng, share) for share in (COUNTED, *[AVERAGED] * N_AVERAGED)]
+    # Strata are not all as large beside the data: a search would find that, and no anomaly.
+    shares = (COUNTED, *[AVERAGED] * N_AVERAGED) if known.strata is None else ()
+    hidden = [hide(pool, rng, share) for share in shares]
     mixtures = [mixture for mixture in hidden if mixture is not None]
-    if len(mixtures) == len(hidden):
+    if mixtures and len(mixtures) == len(hidden):
         samples = as_samples(points, mixtures, pool)
         fitted = statistic.log_ratios(prepared.statistic, seed, samples, chunk)
         score = rows.scores(fitted, rows.membership(mixtures, all_orders, len(points)), rng)

@@ -14,7 +14,10 @@ def kind_of(samples: Any) -> str | None:
     """The library of a data frame, by name; None for anything else."""
     if not nw.dependencies.is_into_dataframe(samples):
         return None
-    return nw.from_native(samples, eager_only=True).implementation.name.lower()
+    try:
+        return nw.from_native(samples, eager_only=True).implementation.name.lower()
+    except (TypeError, ValueError):  # such as columns of the same name
+        return None
 
 
 def as_frame(table: Mapping[str, Sequence[Any] | np.ndarray], kind: str | None) -> Frame:

@@ -39,27 +39,21 @@ class Mixture(NamedTuple):
 def hide(pool: Pool, rng: np.random.Generator, share: float) -> Mixture | None:
     """Hide so many reference rows for each data row, but no more than half of them.
 
-    Of every stratum about the same share. Rows that weigh more are hidden more often. Of groups,
-    all rows or none. None where nothing can be hidden or nothing would be left.
+    Rows that weigh more are hidden more often. Of groups, all rows or none. None where nothing
+    would be left.
     """
     roles = pool.roles(0)
     is_data, is_reference = roles == DATA, roles == REFERENCE
     units, n_units = pool.labeller.units, int(pool.labeller.units.max()) + 1
     size = np.bincount(units, is_reference, minlength=n_units)
     weight = size if pool.measure is None else np.bincount(units, is_reference * pool.measure)
-    strata = np.zeros(len(roles), int) if pool.strata is None else pool.strata
-    hidden = np.zeros(len(roles), bool)
-    for stratum in np.unique(strata[is_data]):
-        inside = strata == stratum
-        candidates = np.unique(units[inside & is_reference])
-        candidates = candidates[weight[candidates] > 0]
-        # The smallest of exponential times at the rate of the weights: drawn in proportion to them.
-        rate = weight[candidates] / size[candidates]
-        turn = candidates[np.argsort(rng.exponential(size=len(candidates)) / rate)]
-        wanted = min(share * np.sum(inside & is_data), size[candidates].sum() / 2)
-        n_taken = int(np.sum(np.cumsum(size[turn]) <= wanted))
-        taken = turn[: max(n_taken, 1)] if len(turn) > 1 else turn[:0]
-        hidden |= np.isin(units, taken) & is_reference
+    candidates = np.flatnonzero(weight > 0)
+    # The smallest of exponential times at the rate of the weights: drawn in proportion to them.
+    rate = weight[candidates] / size[candidates]
+    turn = candidates[np.argsort(rng.exponential(size=len(candidates)) / rate)]
+    wanted = min(share * is_data.sum(), size[candidates].sum() / 2)
+    n_taken = max(1, int(np.sum(np.cumsum(size[turn]) <= wanted)))
+    hidden = np.isin(units, turn[:n_taken]) & is_reference
     rest = is_reference & ~hidden
     if pool.measure is not None:
         rest &= pool.measure > 0

@@ -46,13 +46,13 @@ class Condition(NamedTuple):
     at_most: float | None
 
     def holds(self, values: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
-        """For which rows."""
+        """For which rows, in their own precision."""
         column = values[:, self.column]
         found = np.ones(len(column), bool)
         if self.above is not None:
-            found &= column > self.above
+            found &= column > column.dtype.type(self.above)
         if self.at_most is not None:
-            found &= column <= self.at_most
+            found &= column <= column.dtype.type(self.at_most)
         return found
 
     def text(self, names: Sequence[str]) -> str:
@@ -62,18 +62,22 @@ class Condition(NamedTuple):
             return f"{name} above {_plain(self.above)}"
         if self.above is None:
             return f"{name} at most {_plain(self.at_most)}"
-        return f"{name} between {_plain(self.above)} and {_plain(self.at_most)}"
+        return f"{name} above {_plain(self.above)} and up to {_plain(self.at_most)}"
 
 
 def _plain(bound: float | None) -> str:
+    """All digits that count."""
     assert bound is not None
-    return f"{bound:.10g}"
+    if bound and not 1e-4 <= abs(bound) < 1e16:
+        return repr(bound)
+    return np.format_float_positional(bound, trim="-")
 
 
 class Found(NamedTuple):
     """A region that the search came up with, before anything in it was counted."""
 
     inside: np.ndarray  # (N,)
+    own: np.ndarray  # (N,) the same without rows of regions that were found before
     conditions: tuple[Condition, ...]
     centre: int | None  # the row that it is around, where it is no rule
     lack: bool
@@ -97,9 +101,11 @@ class Region(NamedTuple):
     too_many: float
     """Anomalous rows there, or minus the number missing: ``n_data - expected``."""
     interval: tuple[float, float] | None
-    """A 95 % interval of the same; None where rows are not independent."""
+    """A 95 % interval of the anomalous rows there, up to all of them; None where rows cannot be
+    compared one by one."""
     p_value: float | None
-    """Corrected for the number of regions; None where rows are not independent."""
+    """Of the rows that are in no region found before, corrected for the number of regions; None
+    where rows cannot be compared one by one."""
     rows: tuple[int, ...]
     """The data rows there, counted from 0."""
 
@@ -151,6 +157,8 @@ def search(
     around = _place(mixture, places, len(values))
     found: list[Found] = []
     for _ in range(MAX_EXCESSES):
+        if not left.any():
+            break
         rules = [_rule(codes, edges, mixture, left, lack=False)]
         hints = [_highest(mixture, score, left)] + ([around.inside & left] if around else [])
         for hint in hints:
@@ -176,20 +184,26 @@ def confirm(
 
     ``expected`` is the number of data rows expected in all, where that is known.
     """
-    n_data, n_hidden = (
-        int(np.sum(found.inside & some)) for some in (mixture.is_data, mixture.hidden)
+    (n_data, n_hidden), (own_data, own_hidden) = (
+        [int(np.sum(where & some)) for some in (mixture.is_data, mixture.hidden)]
+        for where in (found.inside, found.own)
     )
     odds = (expected or mixture.is_data.sum()) / mixture.hidden.sum()
     if not independent:
         return n_data, n_hidden * odds, None, None
     share = odds / (1 + odds)
-    total = n_data + n_hidden
-    tail = binom.cdf(n_data, total, share) if found.lack else binom.sf(n_data - 1, total, share)
+    total = own_data + own_hidden
+    tail = binom.cdf(own_data, total, share) if found.lack else binom.sf(own_data - 1, total, share)
     low, high = ordinary(n_hidden, share)
-    most = n_data - low
-    least = n_data - high if found.lack else max(0, n_data - high)
-    interval = (float(least), float(max(least, most)))
-    return n_data, n_hidden * odds, interval, float(min(1.0, n_regions * tail))
+    # The more of the data are anomalous, the fewer ordinary rows there are anywhere. So all rows
+    # there may be anomalous: only the lower end is limited.
+    ends = (n_data - high, n_data - low) if found.lack else (max(0, n_data - high), n_data)
+    return (
+        n_data,
+        n_hidden * odds,
+        (float(ends[0]), float(ends[1])),
+        float(min(1, n_regions * tail)),
+    )
 
 
 def at_least(found: Sequence[Found], mixture: Mixture, level: float) -> int:
@@ -257,9 +271,11 @@ def _coded(
         # Columns far from zero vary in later digits than the first three.
         spread = np.ptp(own) or 1.0
         rounded = np.where(np.abs(rounded - bounds) > 0.01 * spread, bounds, rounded)
-        kept = np.unique(rounded)
-        edges.append(kept[(kept >= own[0]) & (kept < own[-1])])
-        codes[:, column] = np.searchsorted(edges[-1], values[:, column].astype(np.float64), "left")
+        # In the precision of the values: a user's 1.3 is no larger than the bound 1.3.
+        kept = np.unique(rounded.astype(values.dtype))
+        kept = kept[(kept >= values[:, column].min()) & (kept < values[:, column].max())]
+        edges.append(kept)
+        codes[:, column] = np.searchsorted(kept, values[:, column], "left")
     return codes, edges
 
 
@@ -366,7 +382,7 @@ def _found(rule: _Rule, codes: np.ndarray, edges: list[np.ndarray], *, lack: boo
     for column, (first, last) in rule.bounds.items():
         inside &= (codes[:, column] >= first) & (codes[:, column] <= last)
     conditions = tuple(_condition(column, *ends, edges) for column, ends in rule.bounds.items())
-    return Found(inside, conditions, None, lack, rule.worth)
+    return Found(inside, rule.inside, conditions, None, lack, rule.worth)
 
 
 class _Tried(NamedTuple):
@@ -408,8 +424,9 @@ def _tried(
 
 def _condition(column: int, first: int, last: int, edges: list[np.ndarray]) -> Condition:
     bounds = edges[column]
-    above = float(bounds[first - 1]) if first > 0 else None
-    at_most = float(bounds[last]) if last < len(bounds) else None
+    # The shortest number that is the bound in its precision.
+    above = float(str(bounds[first - 1])) if first > 0 else None
+    at_most = float(str(bounds[last])) if last < len(bounds) else None
     return Condition(column, above, at_most)
 
 
@@ -434,4 +451,4 @@ def _place(mixture: Mixture, places: Sequence[Order], n_rows: int) -> Found | No
     strength, order, n = best
     inside = np.zeros(n_rows, bool)
     inside[order.rows[:n]] = True
-    return Found(inside, (), order.centre, False, strength**2 - np.log(n_tries))
+    return Found(inside, inside, (), order.centre, False, strength**2 - np.log(n_tries))

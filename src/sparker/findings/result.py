@@ -170,6 +170,9 @@ class Result:
     @property
     def ranking(self) -> np.ndarray:  # (N_D,)
         """The data rows, the most anomalous first; rows that took no part come last."""
+        f = self.data_log_ratio
+        if np.isnan(self._explained.probability).all() and f is not None:
+            return np.argsort(-f, kind="stable")
         return self._explained.ranking
 
     def rows(self, fdr: float | None = None) -> Frame:
@@ -244,7 +247,13 @@ class Result:
     @property
     def column_labels(self) -> list[str]:
         """The names of the columns, or their numbers."""
-        return list(self.names) or [f"column {i}" for i in range(self.data.shape[1])]
+        if not self.names:
+            return [f"column {i}" for i in range(self.data.shape[1])]
+        twice = {name for name in self.names if self.names.count(name) > 1 or not name.strip()}
+        return [
+            f"{name} (column {i})" if name in twice else " ".join(name.split())
+            for i, name in enumerate(self.names)
+        ]
 
     @property
     def region_of_row(self) -> np.ndarray:  # (N_D,)

@@ -109,10 +109,8 @@ def in_words(region: Region, labels: Sequence[str]) -> str:
     text = f"{region.rule(labels)}: {region.n_data:,} data {_rows(region.n_data)} where {expected} "
     text += f"{'is' if expected == '1.0' else 'are'} expected"
     if region.interval is not None:
-        low, high = region.interval
-        if region.lack:
-            low, high = max(0, -high), max(0, -low)
-        text += f", {low:.0f} to {high:.0f} {'missing' if region.lack else 'too many'}"
+        least = max(0, -region.interval[1]) if region.lack else region.interval[0]
+        text += f", at least {least:.0f} {'missing' if region.lack else 'too many'}"
     if region.p_value is not None:
         text += f" (p {region.p_value:.2g}{'' if region.confirmed else ', not confirmed'})"
     return text
@@ -123,11 +121,14 @@ def which_rows(result: "Result") -> str:
     assert result.answers is not None
     if not sees_something(result) or np.isnan(result.answers.probability).all():
         return ""
-    first = ", ".join(str(row) for row in result.ranking[:5])
+    order = result.ranking
+    first = ", ".join(str(row) for row in order[:5])
     if result.answers.row_p_values is None:
         return f"which rows: most anomalous {first}; no list of them can be sure, as {NOT_ALONE}"
-    n = int(result.listed(FDR).sum())
+    in_list = result.listed(FDR)
+    n = int(in_list.sum())
     if n:
+        first = ", ".join(str(row) for row in order[in_list[order]][:5])
         return (
             f"which rows: {n:,} {_rows(n)} can be listed of which about {FDR:.0%} at most are "
             f"ordinary, first of all {first}"
@@ -148,7 +149,9 @@ def which_columns(result: "Result") -> str:
     labels = result.column_labels
     named = ", ".join(labels[one.column] for one in differ[:N_COLUMNS])
     more = ", ..." if len(differ) > N_COLUMNS else ""
-    return f"column by column: {len(differ)} of {len(tested)} differ on their own: {named}{more}"
+    alone = "" if sees_something(result) else "; the test as a whole does not see it"
+    differ_alone = f"{len(differ)} of {len(tested)} differ on their own"
+    return f"column by column: {differ_alone}: {named}{more}{alone}"
 
 
 def in_json(result: "Result") -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Place(NamedTuple):
     n_data: int
     expected: str
     range: str | None
-    """The 95 % interval of the rows that are too many, or missing."""
+    """At least so many rows are too many there, or missing, at 95 %."""
     p_value: str | None
     status: str
     rows: np.ndarray
@@ -115,10 +115,8 @@ def _place(result: Result, i: int, region: Region) -> Place:
     status = CERTAIN if region.confirmed else OPEN if region.p_value is not None else UNKNOWN
     ends = None
     if region.interval is not None:
-        low, high = region.interval
-        if region.lack:
-            low, high = max(0.0, -high), max(0.0, -low)
-        ends = f"{low:,.0f} to {high:,.0f}"
+        least = max(0.0, -region.interval[1]) if region.lack else region.interval[0]
+        ends = f"{least:,.0f} or more"
     return Place(
         number=i,
         rule=region.rule(result.column_labels),
