@@ -210,9 +210,8 @@ def test_regions_can_be_chosen_if_they_hold(result):
     page = Page(report.render(result))
     assert len(views_of(page)) == 1 + sum(one.confirmed for one in result.answers.regions)
     assert f"Region 1: {region.rule(result.column_labels)} confirmed" in page.text
-    low, high = region.interval
     assert f"{region.n_data} data rows {region.expected:.1f} expected" in page.text
-    assert f"{low:.0f} to {high:.0f} too many" in page.text
+    assert f"{region.interval[0]:.0f} or more too many" in page.text
     rows = page.json["rows"]
     assert {rows["rows"][i][0] for i in rows["views"][1]} == set(region.rows)
     listed = {rows["rows"][i][0] for i in rows["views"][0]}
@@ -233,7 +232,7 @@ def test_of_regions_that_are_not_confirmed_one_is_shown_and_marked(result):
     assert page.text.count("not confirmed: it may be chance") == 1
     lack = held._replace(lack=True, n_data=1, expected=9.0, too_many=-8, interval=(-12.0, -3.0))
     page = Page(report.render(with_regions(result, lack)))
-    assert "1 data row 9.0 expected 3 to 12 missing" in page.text
+    assert "1 data row 9.0 expected 3 or more missing" in page.text
     # Nobody is missing that is there.
     assert "region" not in [one["label"] for one in page.json["rows"]["columns"]]
 
