@@ -49,7 +49,7 @@ def test_a_batch_is_ranked_as_a_test_with_the_toys_of_the_monitor_would_rank_it(
     whole = run(others, range(1, 61), seed=0, chunk=SMALL["chunk"])
     whole.rows |= run(first, [0], seed=0).rows
     measured = whole.first(61)
-    alone = monitor.test(batch)
+    alone = monitor.test(batch, explain=False)
     np.testing.assert_array_equal(alone.t, measured.t[0])
     np.testing.assert_array_equal(alone.null_t, measured.t[1:])
     assert alone.p_value == rank(measured.columns, sparker.minimum).p_value
@@ -72,7 +72,7 @@ def test_a_batch_faces_as_many_reference_rows_as_a_toy_does():
 def test_notes_of_the_calibration_are_said_with_every_result(tmp_path):
     large = sparker.Monitor.calibrate(normal(0, 400), 40, n_toys=2, **SMALL)
     assert large.notes == ()
-    assert large.test(normal(9, 40)).notes == ()
+    assert large.test(normal(9, 40), explain=False).notes == ()
     weights = np.tile([1.0, 2.0], 200)
     weighted = sparker.Monitor.calibrate(
         normal(0, 400), 100, n_toys=2, reference_weights=weights, **SMALL
@@ -84,7 +84,7 @@ def test_notes_of_the_calibration_are_said_with_every_result(tmp_path):
     assert few.startswith(f"the reference has {n_kept} rows, fewer than 10 batches of 100")
     weighted.save(tmp_path / "monitor.npz")
     for one in (weighted, sparker.Monitor.load(tmp_path / "monitor.npz")):
-        result = one.test(normal(1, 100))
+        result = one.test(normal(1, 100), explain=False)
         assert result.notes[:2] == (kept, few)
         assert result.reference_weights is None
         assert f"note: {few}" in result.summary()
@@ -96,7 +96,7 @@ def test_an_anomalous_batch_stands_out_and_others_do_not(monitor):
     strange = monitor.test(with_cluster(2))
     assert strange.p_value <= 3 / 61
     assert set(np.argsort(-strange.data_log_ratio)[:10]) <= set(range(15))
-    p = [monitor.test(normal(100 + i)).p_value for i in range(20)]
+    p = [monitor.test(normal(100 + i), explain=False).p_value for i in range(20)]
     assert np.mean(np.array(p) <= 0.05) <= 0.25
 
 
@@ -151,8 +151,8 @@ def test_a_store_keeps_its_toys(tmp_path):
 
 def test_counts_are_part_of_the_test_where_they_fluctuate():
     counting = sparker.Monitor.calibrate(normal(0, 400), BATCH, n_toys=60, poisson=True, **SMALL)
-    assert counting.test(normal(5, BATCH + 3)).p_value > 0.05
-    assert counting.test(normal(6, 2 * BATCH)).p_value <= 2 / 61
+    assert counting.test(normal(5, BATCH + 3), explain=False).p_value > 0.05
+    assert counting.test(normal(6, 2 * BATCH), explain=False).p_value <= 2 / 61
 
 
 def test_looks_are_corrected_for_their_number(monitor):
@@ -203,7 +203,7 @@ def test_columns_of_other_names_are_refused_by_a_monitor_and_its_results(monitor
     said = r"has the columns \['y', 'x'\], the {}'s reference has \['x', 'y'\]; .* same order"
     with pytest.raises(ValueError, match="the batch " + said.format("monitor")):
         named.test(other)
-    result = named.test(normal(1))
+    result = named.test(normal(1), explain=False)
     with pytest.raises(ValueError, match="rows " + said.format("test")):
         result.log_ratio(other)
     assert len(result.log_ratio(other[["x", "y"]])) == BATCH
@@ -215,7 +215,9 @@ def test_a_column_that_does_not_vary_is_called_by_its_name():
     made = sparker.Monitor.calibrate(
         table, 30, n_toys=3, widths=sparker.WidthConfig(steps=10, n_widths=2), progress=False
     )
-    assert "column flag does not vary and was left out" in made.test(table[:30]).notes
+    assert (
+        "column flag does not vary and was left out" in made.test(table[:30], explain=False).notes
+    )
     assert repr(made) == (
         "<Monitor for batches of 30 rows with 3 features: 3 toys from 300 reference rows>"
     )

@@ -414,6 +414,7 @@ with open(path, "wb") as file:
 data = rng.normal(size=(2000, features)).astype(np.float32)
 quick = sparker.presets.annealed()
 quick["widths"] = sparker.WidthConfig(annealing=quick["widths"].annealing, steps=4, n_widths=2)
+quick["explain"] = False  # it would take memory of its own
 
 
 def most_memory(reference):

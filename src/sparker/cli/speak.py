@@ -72,7 +72,7 @@ def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list
     """What is said of the most anomalous rows, by columns; nothing where nothing is seen."""
     import numpy as np
 
-    from sparker.findings.words import sees_something
+    from sparker.findings.words import held, sees_something
 
     columns: dict[str, list[Any]]
     if result.answers is not None:
@@ -83,7 +83,7 @@ def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list
             "row": [str(row) for row in first],
             "probability": [_share(result.answers.probability[row]) for row in first],
         }
-        n_held = sum(region.confirmed for region in result.answers.regions)
+        n_held = len(held(result))
         if n_held:  # the surest come first, as their sentences do
             numbers = result.region_of_row[first]
             columns["region"] = [str(i) if 0 < i <= n_held else "" for i in numbers]
