@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import sparker
 from sparker.engine.sample import TwoSample
-from sparker.findings import bound, columns, explain, mixtures, orders, regions, rows, words
+from sparker.findings import bound, columns, explain, mixtures, orders, regions, rows, rules, words
 from sparker.findings.bound import AtLeast
 from sparker.findings.frames import as_frame, kind_of
 from sparker.nulls import Permutation, samples
@@ -299,7 +299,7 @@ def test_a_rule_finds_the_planted_rows(found):
     assert first.n_data - first.expected == pytest.approx(first.too_many)
     low, high = first.interval
     assert low <= N_PLANTED <= high
-    assert 1 <= len(first.conditions) <= regions.MAX_CONDITIONS
+    assert 1 <= len(first.conditions) <= rules.MAX_CONDITIONS
 
 
 def test_what_is_printed_is_what_was_counted(found):
@@ -322,7 +322,7 @@ def test_rules_found_one_after_the_other_count_all_their_rows():
     mixture = mixtures.hide(pool, np.random.default_rng(0), 1.0)
     some = list(orders.orders(pool.points, pool.points, np.random.default_rng(1), 200))
     score = rows.membership([mixture], some, len(pool.points))[0]
-    found = regions.search(pool.points, mixture, some, score)
+    found = rules.search(pool.points, mixture, some, score)
     assert len([one for one in found if one.conditions]) >= 2
     for one in found:
         if one.conditions:
@@ -331,13 +331,13 @@ def test_rules_found_one_after_the_other_count_all_their_rows():
 
 
 def test_of_many_columns_those_that_differ_are_searched(monkeypatch):
-    monkeypatch.setattr(regions, "MAX_COLUMNS", 2)
+    monkeypatch.setattr(rules, "MAX_COLUMNS", 2)
     reference, data = planted(n_planted=0, n_features=6)
     data[:, [1, 4]] += 1
     pool = pool_of(reference, data)
     mixture = mixtures.hide(pool, np.random.default_rng(0), 1.0)
-    np.testing.assert_array_equal(np.flatnonzero(regions.telling(pool.points, mixture)), [1, 4])
-    found = regions.search(pool.points, mixture, [], np.zeros(len(pool.points)))
+    np.testing.assert_array_equal(np.flatnonzero(rules.telling(pool.points, mixture)), [1, 4])
+    found = rules.search(pool.points, mixture, [], np.zeros(len(pool.points)))
     assert {one.column for rule in found for one in rule.conditions} <= {1, 4}
 
 
@@ -348,7 +348,7 @@ def test_regions_of_ordinary_rows_are_confirmed_no_more_often_than_they_may():
         mixture = mixtures.hide(pool, np.random.default_rng(seed), 1.0)
         some = list(orders.orders(pool.points, pool.points, np.random.default_rng(seed), 2000))
         score = np.random.default_rng(seed).random(len(pool.points))
-        some_regions = regions.search(pool.points, mixture, some, score)
+        some_regions = rules.search(pool.points, mixture, some, score)
         confirmed += any(
             regions.confirm(one, mixture, len(some_regions), None, independent=True)[3] <= 0.05
             for one in some_regions
@@ -358,7 +358,7 @@ def test_regions_of_ordinary_rows_are_confirmed_no_more_often_than_they_may():
 
 def test_bounds_of_columns_far_from_zero_keep_their_digits():
     values = 1e6 + np.random.default_rng(0).normal(size=(200, 1))
-    codes, edges = regions._coded(values, np.ones(values.shape[1], bool))
+    codes, edges = rules._coded(values, np.ones(values.shape[1], bool))
     assert len(edges[0]) > 10
     assert len(np.unique(codes)) > 10
 
@@ -392,7 +392,7 @@ def test_a_second_region_is_confirmed_by_rows_of_its_own():
     mixture = mixtures.Mixture(*np.array([[1] * 20 + [0] * 40, [0] * 20 + [1] * 20 + [0] * 20,
                                           [0] * 40 + [1] * 20], bool))  # fmt: skip
     inside = np.arange(60) < 22
-    shared = regions.Found(inside, inside & (np.arange(60) >= 18), (), None, False, 1.0)
+    shared = rules.Found(inside, inside & (np.arange(60) >= 18), (), None, False, 1.0)
     alone = shared._replace(own=inside)
     assert regions.confirm(alone, mixture, 1, None, independent=True)[3] < 0.001
     n_data, _, _, p = regions.confirm(shared, mixture, 1, None, independent=True)
@@ -401,16 +401,16 @@ def test_a_second_region_is_confirmed_by_rows_of_its_own():
 
 def test_a_column_of_one_value_has_no_rules():
     values = np.column_stack([np.ones(300), np.random.default_rng(0).normal(size=300)])
-    assert len(regions._coded(values, np.ones(values.shape[1], bool))[1][0]) == 0
+    assert len(rules._coded(values, np.ones(values.shape[1], bool))[1][0]) == 0
 
 
 def test_conditions_in_words():
     names = ["mass", "a b"]
-    assert regions.Condition(0, 1.5, None).text(names) == "mass above 1.5"
-    assert regions.Condition(1, None, -2.0).text(names) == "a b at most -2"
-    assert regions.Condition(0, 1e6, 2e6).text(names) == "mass above 1000000 and up to 2000000"
-    assert regions.Condition(0, 1e12 + 0.25, None).text(names) == "mass above 1000000000000.25"
-    assert regions.Condition(0, None, 1e-30).text(names) == "mass at most 1e-30"
+    assert rules.Condition(0, 1.5, None).text(names) == "mass above 1.5"
+    assert rules.Condition(1, None, -2.0).text(names) == "a b at most -2"
+    assert rules.Condition(0, 1e6, 2e6).text(names) == "mass above 1000000 and up to 2000000"
+    assert rules.Condition(0, 1e12 + 0.25, None).text(names) == "mass above 1000000000000.25"
+    assert rules.Condition(0, None, 1e-30).text(names) == "mass at most 1e-30"
 
 
 # Column by column

@@ -10,7 +10,6 @@ experiments.answers.tables`` makes the tables of docs/answers.md of it.
 
 import argparse
 import json
-import multiprocessing
 import os
 import re
 from functools import cache
@@ -18,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiments import workers
 from experiments.answers.problems import Draw, problems
+
+from sparker.system.atomic import whole_file
 
 RESULT = Path(__file__).parent / "result.json"
 FRACTIONS = (0.0, 0.01, 0.02, 0.05, 0.1)
@@ -145,13 +147,6 @@ def key_of(name: str, fraction: float, number: int) -> str:
     return f"{name}; {fraction:g}; {number}"
 
 
-def one_core() -> None:
-    """Keep a worker to a core of its own, before it starts JAX: the fits are small."""
-    cores = sorted(os.sched_getaffinity(0))
-    number = multiprocessing.current_process()._identity[0]
-    os.sched_setaffinity(0, {cores[number % len(cores)]})
-
-
 def main() -> None:
     """Measure what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -162,8 +157,6 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ[name] = "1"  # in the workers, which have a core each
     os.environ["JAX_PLATFORMS"] = "cpu"
     from sparker.system.versions import versions
 
@@ -183,8 +176,7 @@ def main() -> None:
         (one, done.get(key_of(*one[:3]))) for one in wanted(options)
     ]
     todo = [(one, before) for one, before in work if (before is not None) == options.again]
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(options.processes, one_core) as pool:
+    with workers.pool(options.processes) as pool:
         each = max(1, min(25, len(todo) // (4 * options.processes)))
         for (name, fraction, number, _), found in pool.imap_unordered(_measured, todo, each):
             record["samples"][key_of(name, fraction, number)] = found
@@ -202,9 +194,8 @@ def write(path: Path, record: dict[str, Any]) -> None:
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in samples.items()]
     head = json.dumps({key: value for key, value in record.items() if key != "samples"}, indent=1)
     text = head[:-2] + ',\n "samples": {\n' + ",\n".join(lines) + "\n }\n}\n"
-    temporary = path.with_suffix(".part")
-    temporary.write_text(text)
-    temporary.replace(path)
+    with whole_file(path) as file:
+        file.write(text.encode())
 
 
 if __name__ == "__main__":

@@ -10,15 +10,14 @@ monitors, and the scatter that counting batches, and that so few toys, would giv
 
 import argparse
 import json
-import multiprocessing
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiments import workers
 from experiments.levels.cells import CONFIG, WIDTHS
 from experiments.levels.populations import POPULATIONS
-from experiments.levels.run import one_core
 
 from sparker import Monitor
 from sparker.calibration.settings import plain
@@ -44,7 +43,8 @@ def level(work: tuple[int, int, int]) -> float:
         widths=WIDTHS,
         progress=False,
     )
-    p = [monitor.test(exponential(rng, N_DATA)).p_value for _ in range(n_batches)]
+    batches = (exponential(rng, N_DATA) for _ in range(n_batches))
+    p = [monitor.test(batch, explain=False).p_value for batch in batches]
     return float(np.mean(np.array(p) <= ALPHA))
 
 
@@ -57,9 +57,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent)
     options = parser.parse_args()
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # in the workers, which have a core each
     found: list[dict[str, Any]] = []
-    with multiprocessing.get_context("spawn").Pool(options.processes, one_core) as pool:
+    with workers.pool(options.processes) as pool:
         for n_reference in options.references:
             work = [(i, n_reference, options.batches) for i in range(options.monitors)]
             levels = np.array(pool.map(level, work, chunksize=1))

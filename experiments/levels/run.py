@@ -10,7 +10,6 @@ it, with exact bounds.
 
 import argparse
 import json
-import multiprocessing
 import os
 import re
 from collections.abc import Iterator
@@ -18,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiments import workers
 from experiments.levels.cells import CELLS, CONFIG, EARLY, MISTAKES, N_TOYS, WIDTHS, p_values
 from experiments.levels.populations import POPULATIONS
 
 from sparker.calibration.settings import plain
+from sparker.system.atomic import whole_file
 from sparker.system.versions import versions
 
 ALPHAS = (0.01, 0.05, 0.10)
@@ -32,13 +33,6 @@ RESULT = Path(__file__).parent / "result.json"
 
 Work = tuple[str, str, bool, int, int]
 """Scheme, population, whether kernels, and the numbers of the first test and of the last."""
-
-
-def one_core() -> None:
-    """Keep a worker to a core of its own, before it starts JAX: the fits are small."""
-    cores = sorted(os.sched_getaffinity(0))
-    number = multiprocessing.current_process()._identity[0]
-    os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
 def rejected(work: Work) -> tuple[Work, dict[str, list[int]]]:
@@ -76,13 +70,10 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ[name] = "1"  # in the workers, which have a core each
     whole = json.loads(options.output.read_text()) if options.output.exists() else {"cells": {}}
     cells = whole["cells"]
     waiting: dict[str, dict[int, tuple[Work, dict[str, list[int]]]]] = {}
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(options.processes, initializer=one_core, maxtasksperchild=8) as pool:
+    with workers.pool(options.processes, maxtasksperchild=8) as pool:
         for work, counts in pool.imap_unordered(rejected, list(missing(cells, options))):
             key = key_of(*work[:3])
             cell = cells.setdefault(
@@ -112,9 +103,8 @@ def save(path: Path, cells: dict[str, Any]) -> None:
         "widths": plain(WIDTHS),
         "cells": dict(sorted(cells.items())),
     }
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(result, indent=1) + "\n")
-    part.replace(path)
+    with whole_file(path) as file:
+        file.write((json.dumps(result, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

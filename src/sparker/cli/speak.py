@@ -70,8 +70,6 @@ def speak(
 
 def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list[Any]]:
     """What is said of the most anomalous rows, by columns; nothing where nothing is seen."""
-    import numpy as np
-
     from sparker.findings.words import held, sees_something
 
     columns: dict[str, list[Any]]
@@ -88,7 +86,7 @@ def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list
             numbers = result.region_of_row[first]
             columns["region"] = [str(i) if 0 < i <= n_held else "" for i in numbers]
     elif result.data_log_ratio is not None:
-        first = np.argsort(-result.data_log_ratio, kind="stable")[:N_ROWS_SHOWN]
+        first = result.ranking[:N_ROWS_SHOWN]
         columns = {
             "row": [str(row) for row in first],
             "log density ratio": [f"{result.data_log_ratio[row]:+.2f}" for row in first],

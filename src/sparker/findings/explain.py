@@ -5,12 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sparker.calibration.plan import PreparedToys
-from sparker.findings import bound, regions, rows
+from sparker.findings import bound, regions, rows, rules
 from sparker.findings.bound import AtLeast
 from sparker.findings.columns import ColumnTest, column_tests
 from sparker.findings.mixtures import Mixture, as_samples, hide
 from sparker.findings.orders import orders
-from sparker.findings.regions import Found, Region
+from sparker.findings.regions import Region
+from sparker.findings.rules import Found
 from sparker.nulls import Permutation, Samples
 from sparker.nulls.experiments import relabelled
 from sparker.nulls.pool import Pool
@@ -50,7 +51,9 @@ class Answers(NamedTuple):
     row_p_values: np.ndarray | None
     """(N_D,) valid for every ordinary row; None where rows do not stand for themselves."""
     regions: tuple[Region, ...]
+    """The surest first."""
     columns: tuple[ColumnTest, ...]
+    """The most different first."""
 
     @property
     def ranking(self) -> np.ndarray:  # (N_D,)
@@ -89,9 +92,9 @@ def explain(
         toys = relabelled(points, (pool.weights(number) for number in range(n_toys + 1)))
         least = bound.at_least(toys, all_orders, level)
     unknown = np.full(len(known.data), np.nan)
-    answers = Answers(
-        least, unknown, unknown, None, (), tuple(column_tests(pool, rng, independent=independent))
-    )
+    columns = column_tests(pool, rng, independent=independent)
+    columns.sort(key=lambda one: (one.p_value, -one.distance))
+    answers = Answers(least, unknown, unknown, None, (), tuple(columns))
     # Strata are not all as large beside the data: a search would find that, and no anomaly.
     shares = (COUNTED, *[AVERAGED] * N_AVERAGED) if known.strata is None else ()
     hidden = [hide(pool, rng, share) for share in shares]
@@ -100,7 +103,7 @@ def explain(
         samples = as_samples(points, mixtures, pool)
         fitted = statistic.log_ratios(prepared.statistic, seed, samples, chunk)
         score = rows.scores(fitted, rows.membership(mixtures, all_orders, len(points)), rng)
-        found = regions.search(pool.points, mixtures[0], all_orders, score[0])
+        found = rules.search(pool.points, mixtures[0], all_orders, score[0])
         answers = _by_mixtures(
             answers, mixtures, score, found, pool, known, numbers, independent=independent
         )
@@ -111,7 +114,7 @@ def explain(
             answers = answers._replace(at_least=least._replace(too_many=most))
     if answers.at_least is None:
         return answers
-    sure = p_value <= LEVEL or any(one.holds_at(regions.SURE) for one in answers.regions)
+    sure = p_value <= LEVEL or bool(regions.held(answers.regions, p_value))
     return answers._replace(at_least=agreeing(answers.at_least, known, sure=sure))
 
 

@@ -35,6 +35,15 @@ class Mixture(NamedTuple):
         """Data rows expected for each hidden row."""
         return float(self.is_data.sum() / self.hidden.sum())
 
+    @property
+    def odds_of_rest(self) -> float:
+        """Rows of the mixture expected for each of the rest."""
+        return float(self.marked.sum() / self.rest.sum())
+
+    def counts(self, inside: np.ndarray) -> tuple[int, int]:
+        """How many of these rows are data, and how many are hidden."""
+        return int(np.sum(inside & self.is_data)), int(np.sum(inside & self.hidden))
+
 
 def hide(pool: Pool, rng: np.random.Generator, share: float) -> Mixture | None:
     """Hide so many reference rows for each data row, but no more than half of them.

@@ -22,7 +22,7 @@ from sparker.findings.explain import Answers
 from sparker.findings.frames import Frame, as_frame, free_name
 from sparker.findings.rows import listed
 from sparker.findings.saved import KIND, TUPLES, answers_parts, restore, same
-from sparker.findings.words import in_json, seen_by, sentences
+from sparker.findings.words import NOT_ALONE, finite, in_json, seen_by, sentences
 from sparker.system import archive
 
 
@@ -169,9 +169,9 @@ class Result:
 
     @property
     def ranking(self) -> np.ndarray:  # (N_D,)
-        """The data rows, the most anomalous first; rows that took no part come last."""
-        f = self.data_log_ratio
-        if np.isnan(self._explained.probability).all() and f is not None:
+        """The data rows, the most anomalous first; by f where there are no probabilities."""
+        found, f = self.answers, self.data_log_ratio
+        if f is not None and (found is None or np.isnan(found.probability).all()):
             return np.argsort(-f, kind="stable")
         return self._explained.ranking
 
@@ -202,9 +202,8 @@ class Result:
         p = self._explained.row_p_values
         if p is None:
             raise ValueError(
-                "no list of rows has a known false discovery rate where rows come in groups, in "
-                "strata, or with weights of their own; rows() gives all of them, the most "
-                "anomalous first"
+                f"no list of rows has a known false discovery rate where {NOT_ALONE}; rows() gives "
+                "all of them, the most anomalous first"
             )
         return listed(p, fdr)
 
@@ -229,8 +228,7 @@ class Result:
 
     def columns(self) -> Frame:
         """Each column on its own, as drift tools show it; the most different first."""
-        found = sorted(self._explained.columns, key=lambda one: (one.p_value, -one.distance))
-        labels = self.column_labels
+        found, labels = self._explained.columns, self.column_labels
         return as_frame(
             {
                 "column": [labels[one.column] for one in found],
@@ -319,9 +317,9 @@ class Result:
         found: dict[str, Any] = {
             "p_value": self.p_value,
             "p_interval": {"low": low, "high": high, "confidence": CONFIDENCE},
-            "significance": _finite(self.significance),
+            "significance": finite(self.significance),
             "significance_interval": dict(
-                zip(("low", "high"), map(_finite, self.significance_interval), strict=True)
+                zip(("low", "high"), map(finite, self.significance_interval), strict=True)
             ),
             "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
             "widths": [
@@ -414,11 +412,6 @@ class Result:
             f"<TestResult p_value={self.p_value:.4g} significance {self.significance:.2f} "
             f"toys={self.n_toys}>"
         )
-
-
-def _finite(value: float) -> float | None:
-    """A number as JSON knows it."""
-    return value if np.isfinite(value) else None
 
 
 def _finite_quantile(values: np.ndarray, q: float) -> float | None:

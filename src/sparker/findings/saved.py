@@ -12,7 +12,8 @@ from sparker.engine.sample import as_weights
 from sparker.findings.bound import AtLeast
 from sparker.findings.columns import ColumnTest
 from sparker.findings.explain import Answers
-from sparker.findings.regions import Condition, Region
+from sparker.findings.regions import Region
+from sparker.findings.rules import Condition
 
 KIND = "test result"
 ANSWERS = "answers"

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparker.findings import regions
 from sparker.findings.bound import CONFIDENCE
-from sparker.findings.regions import SURE, Region
+from sparker.findings.regions import Region
 
 if TYPE_CHECKING:
     from sparker.findings.result import Result
@@ -73,14 +74,9 @@ def how_many(result: "Result") -> str:
 
 
 def held(result: "Result") -> list[Region]:
-    """The regions that may be spoken of.
-
-    Those that are confirmed. Where the test as a whole sees nothing, only those that are sure: or
-    anomaly-free samples would be said to differ more often than the test says.
-    """
+    """The regions that may be spoken of."""
     assert result.answers is not None
-    level = LEVEL if result.p_value <= LEVEL else SURE
-    return [one for one in result.answers.regions if one.holds_at(level)]
+    return regions.held(result.answers.regions, result.p_value)
 
 
 def sees_something(result: "Result") -> bool:
@@ -108,9 +104,8 @@ def in_words(region: Region, labels: Sequence[str]) -> str:
     expected = f"{region.expected:.1f}"
     text = f"{region.rule(labels)}: {region.n_data:,} data {_rows(region.n_data)} where {expected} "
     text += f"{'is' if expected == '1.0' else 'are'} expected"
-    if region.interval is not None:
-        least = max(0, -region.interval[1]) if region.lack else region.interval[0]
-        text += f", at least {least:.0f} {'missing' if region.lack else 'too many'}"
+    if region.least is not None:
+        text += f", at least {region.least:.0f} {'missing' if region.lack else 'too many'}"
     if region.p_value is not None:
         text += f" (p {region.p_value:.2g}{'' if region.confirmed else ', not confirmed'})"
     return text
@@ -140,7 +135,7 @@ def which_columns(result: "Result") -> str:
     """Whether the columns show it one by one."""
     assert result.answers is not None
     tested = result.answers.columns
-    differ = sorted((one for one in tested if one.differs), key=lambda one: one.p_value)
+    differ = [one for one in tested if one.differs]
     if not tested:
         return ""
     if not differ:
@@ -175,7 +170,7 @@ def in_json(result: "Result") -> dict[str, Any]:
             "fdr": None if found.row_p_values is None else FDR,
             "listed": [int(row) for row in result.ranking if is_listed[row]],
             "most_anomalous": [
-                {"row": int(row), "probability": _finite(found.probability[row])}
+                {"row": int(row), "probability": finite(float(found.probability[row]))}
                 for row in result.ranking[:10]
             ],
         },
@@ -189,13 +184,14 @@ def in_json(result: "Result") -> dict[str, Any]:
                 "reference_quartiles": list(one.reference_quartiles),
                 "data_quartiles": list(one.data_quartiles),
             }
-            for one in sorted(found.columns, key=lambda one: (one.p_value, -one.distance))
+            for one in found.columns
         ],
     }
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def finite(value: float) -> float | None:
+    """A number as JSON knows it."""
+    return value if np.isfinite(value) else None
 
 
 def _rows(n: int) -> str:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sparker.findings import words
-from sparker.findings.regions import Condition, Region
+from sparker.findings.regions import Region
 from sparker.findings.result import Result
+from sparker.findings.rules import Condition
 from sparker.report.words import as_sentence, digits_for, number
 
 CERTAIN = "confirmed"
@@ -23,8 +24,8 @@ NO_BOUND = (
     "How many rows are anomalous at least is not known: there are too few ways to relabel the rows."
 )
 NO_LIST = (
-    "There is no list of rows with a known share of ordinary ones: rows come in groups, in "
-    "strata, or with weights of their own, so that they cannot be compared one by one."
+    f"There is no list of rows with a known share of ordinary ones: {words.NOT_ALONE}, so that "
+    "they cannot be compared one by one."
 )
 
 
@@ -113,17 +114,13 @@ def _places(result: Result) -> list[Place]:
 
 def _place(result: Result, i: int, region: Region) -> Place:
     status = CERTAIN if region.confirmed else OPEN if region.p_value is not None else UNKNOWN
-    ends = None
-    if region.interval is not None:
-        least = max(0.0, -region.interval[1]) if region.lack else region.interval[0]
-        ends = f"{least:,.0f} or more"
     return Place(
         number=i,
         rule=region.rule(result.column_labels),
         lack=region.lack,
         n_data=region.n_data,
         expected=f"{region.expected:,.1f}",
-        range=ends,
+        range=None if region.least is None else f"{region.least:,.0f} or more",
         p_value=None if region.p_value is None else number(region.p_value, 2),
         status=status,
         rows=np.array(region.rows, int),
@@ -135,7 +132,7 @@ def _columns(result: Result) -> list[Line]:
     assert result.answers is not None
     labels = result.column_labels
     lines = []
-    for one in sorted(result.answers.columns, key=lambda one: (one.p_value, -one.distance)):
+    for one in result.answers.columns:
         digits = digits_for([*one.reference_quartiles, *one.data_quartiles], QUARTILE_DIGITS)
         before, after = (
             tuple(number(value, digits) for value in quartiles)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.findings.regions import Condition
 from sparker.findings.result import Result
+from sparker.findings.rules import Condition
 from sparker.report.rows import Extras
 from sparker.report.ticks import labelled
 

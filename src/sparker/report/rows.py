@@ -114,10 +114,8 @@ class Shown(NamedTuple):
 
 def ranked(result: Result) -> np.ndarray | None:  # (N_D,)
     """The rows, the most anomalous first; None where nothing is known of that."""
-    if result.answers is not None:
-        return result.ranking
-    scores = result.data_log_ratio
-    return None if scores is None else np.argsort(-scores, kind="stable")
+    known = result.answers is not None or result.data_log_ratio is not None
+    return result.ranking if known else None
 
 
 def choose(result: Result, extras: Extras, told: Told, telling: Sequence[int]) -> Shown:
@@ -183,7 +181,7 @@ def _table(
     if result.answers is not None:
         add("probability", "number", _decimals(result.answers.probability[rows]), digits=DECIMALS)
     if any(not place.lack for place in told.places):
-        add("region", "number", _regions(told, rows, len(result.data)))
+        add("region", "number", _regions(result, told, rows))
     if told.listed is not None:
         add("in the list", "text", ["yes" if told.listed[row] else "" for row in rows])
     if extras.texts is not None:
@@ -198,13 +196,9 @@ def _table(
     return [column for column, _ in parts], cells
 
 
-def _regions(told: Told, rows: np.ndarray, n_data: int) -> list[int | None]:
-    """The surest region of too many rows that each row is in."""
-    number = np.zeros(n_data, int)
-    for one in reversed(told.places):
-        if not one.lack:
-            number[one.rows] = one.number
-    return [int(i) or None for i in number[rows]]
+def _regions(result: Result, told: Told, rows: np.ndarray) -> list[int | None]:
+    """The surest region that each row is in, of those on the page: they are the first of all."""
+    return [int(i) if 0 < i <= len(told.places) else None for i in result.region_of_row[rows]]
 
 
 def _decimals(values: np.ndarray) -> list[float | None]:
