@@ -111,7 +111,7 @@ def test_the_bound_is_rarely_above_the_truth(n_planted):
         points[np.flatnonzero(is_data)[:n_planted]] = 2 + 0.1 * rng.normal(size=(n_planted, 2))
         labels = np.stack([is_data] + [rng.permutation(is_data) for _ in range(19)]).astype(float)
         toys = TwoSample(points, (1 - labels) * (60 / 180), labels)
-        least = bound.at_least(toys, orders.orders(points, points, rng, 20), level)
+        least = bound.at_least(toys, orders.orders(points, points, rng, 20), level, given=True)
         above += least.too_many > n_planted
         found.append(least.too_many)
     # 60 samples in which 10 % may be wrong: more than 13 of them are by chance one time in 1000.
@@ -127,8 +127,16 @@ def test_the_bound_of_missing_rows_sees_a_hole():
     labels = np.stack([is_data] + [rng.permutation(is_data) for _ in range(39)]).astype(float)
     odds = is_data.sum() / (~is_data).sum()
     toys = TwoSample(points, (1 - labels) * odds, labels)
-    found = bound.at_least(toys, orders.orders(points, points, rng, 40), 0.05)
+    found = bound.at_least(toys, orders.orders(points, points, rng, 40), 0.05, given=True)
     assert 20 < found.missing < 130
+
+
+def test_anomalous_rows_leave_fewer_ordinary_ones():
+    # All 40 rows that were added to 60 ordinary ones are in the upper half, as are 30 of these.
+    seen, beside = np.array([70.0]), np.array([300.0])
+    kinds = {"all": [bound._Sets(seen, beside, np.full(19, 1.0))]}
+    known, unknown = (bound._least(kinds, 100 / 600, n, 0.1, lack=False) for n in (100, np.inf))
+    assert unknown < known <= 40
 
 
 def test_limits_are_exceeded_in_any_kind_by_the_level_at_most():

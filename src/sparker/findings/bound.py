@@ -58,13 +58,15 @@ def by_score(
     ]).astype(np.float32)  # fmt: skip
     order = Order("score", np.argsort(-score[marked], kind="stable"))
     others = (1 - labels) * np.float32(mixture.odds)
-    return at_least(TwoSample(marked[:, None], others, labels), [order], level).too_many
+    toys = TwoSample(marked[:, None], others, labels)
+    return at_least(toys, [order], level, given=True).too_many
 
 
-def at_least(toys: TwoSample, all_orders: Iterable[Order], level: float) -> AtLeast:
+def at_least(toys: TwoSample, all_orders: Iterable[Order], level: float, *, given: bool) -> AtLeast:
     """Bounds that hold in all but this share of samples, of labellings of one pool.
 
-    The observed labelling is the first of the batch.
+    The observed labelling is the first of the batch. ``given``: the number of data rows is, so
+    that m anomalous ones leave m fewer ordinary ones to be expected anywhere.
     """
     reference, data = (np.asarray(weight, np.float32).T for weight in toys[1:])  # (N, B + 1)
     total, square = (np.sum(reference**power, axis=0, dtype=np.float64) for power in (1, 2))
@@ -82,10 +84,15 @@ def at_least(toys: TwoSample, all_orders: Iterable[Order], level: float) -> AtLe
                 _Sets(seen[:, 0], beside[:, 0], told[:, 1:].max(0))
             )
     first = float(odds[0])
-    return AtLeast(*(_least(kinds, first, level, lack=lack) for lack, kinds in sides.items()))
+    n_data = float(data[:, 0].sum(dtype=np.float64)) if given else np.inf
+    return AtLeast(
+        *(_least(kinds, first, n_data, level, lack=lack) for lack, kinds in sides.items())
+    )
 
 
-def _least(kinds: dict[str, list[_Sets]], odds: float, level: float, *, lack: bool) -> int:
+def _least(
+    kinds: dict[str, list[_Sets]], odds: float, n_data: float, level: float, *, lack: bool
+) -> int:
     families = [
         _Sets(
             np.concatenate([some.seen for some in sets]),
@@ -100,7 +107,8 @@ def _least(kinds: dict[str, list[_Sets]], odds: float, level: float, *, lack: bo
         """Whether no set is surprising without m of its data rows, or with m more."""
         for family, limit in zip(families, limits, strict=True):
             left = family.seen + m if lack else np.maximum(family.seen - m, 0)
-            if np.any(surprise(left, family.beside, odds, lack=lack) > limit):
+            expected = odds * (1 + m / n_data if lack else max(1 - m / n_data, 0))
+            if np.any(surprise(left, family.beside, expected, lack=lack) > limit):
                 return False
         return True
 

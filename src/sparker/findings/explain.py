@@ -90,7 +90,9 @@ def explain(
     least = None
     if bound.can_tell(n_toys, level):
         toys = relabelled(points, (pool.weights(number) for number in range(n_toys + 1)))
-        least = bound.at_least(toys, all_orders, level)
+        # Of strata, each would have a number of its own.
+        given = known.expected is None and known.strata is None
+        least = bound.at_least(toys, all_orders, level, given=given)
     unknown = np.full(len(known.data), np.nan)
     columns = column_tests(pool, rng, independent=independent)
     columns.sort(key=lambda one: (one.p_value, -one.distance))
