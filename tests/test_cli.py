@@ -219,7 +219,7 @@ def test_a_monitor_is_made_asked_and_described(folder, monitor):
     assert "monitor for batches of 60 rows" in invoke("info", monitor).stdout
     assert json.loads(invoke("info", monitor, "--json").stdout) == {
         "format": "monitor",
-        "batch_size": 60,
+        "batch_sizes": [60],
         "features": 2,
         "toys": 19,
         "reference_rows": 300,

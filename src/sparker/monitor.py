@@ -1,7 +1,8 @@
 """Calibrate once, test many batches in the time of one fit each.
 
-The toys are splits of the reference (``nulls.Resample``), made before there are any data. Each
-batch then faces the reference without as many rows as it has itself, exactly as the data of a toy
+The toys are splits of the reference (``nulls.Resample``), and know nothing of any data. Those for
+a size of batches are made once, beforehand or when the first batch of that size comes. Each batch
+faces the reference without as many rows as it has itself, exactly as the data of a toy
 did. The toys share one reference with each other and with all batches: averaged over references the
 level is right, for a given reference it scatters around it, the less the larger the reference
 beside a batch. ``docs/calibration.md`` has the measured levels.
@@ -9,7 +10,7 @@ beside a batch. ``docs/calibration.md`` has the measured levels.
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -20,19 +21,18 @@ from numpy.typing import ArrayLike
 from sparker import together
 from sparker.calibration import toys
 from sparker.calibration.combine import Combination
-from sparker.calibration.plan import describe, prepare
+from sparker.calibration.monitor_file import DAMAGE, pack, unpack
+from sparker.calibration.plan import prepare
 from sparker.calibration.pvalues import rank
-from sparker.calibration.settings import from_names, option, option_name, plain, to_names
-from sparker.config import TestKeywords, from_keywords
-from sparker.engine.config import FitConfig
-from sparker.engine.measured import Measured
+from sparker.calibration.settings import plain
+from sparker.calibration.sizes import Calibration, for_size, in_words
+from sparker.config import Progress, TestKeywords, from_keywords
 from sparker.engine.preprocess import Preprocess
 from sparker.engine.sample import as_points, check_columns, column_names
-from sparker.engine.widths import WidthConfig
 from sparker.findings.explain import explain as find_answers
 from sparker.findings.frames import kind_of
 from sparker.findings.interpret import interpret
-from sparker.nulls import Resample, Samples, samples, toy_rng
+from sparker.nulls import Resample, samples, toy_rng
 from sparker.nulls.unweighted import keep_by_weight, kept_note
 from sparker.presets import unexplored
 from sparker.result import TestResult
@@ -57,109 +57,132 @@ class Look(NamedTuple):
     """The p-value times the number of planned looks, at most 1; as it is if none were planned."""
     alarm: bool
 
+    @classmethod
+    def of(cls, result: TestResult, number: int, alpha: float, looks: int | None) -> "Look":
+        """Decide at alpha, which is for all planned looks together."""
+        corrected = min(1.0, (1 if looks is None else looks) * result.p_value)
+        return cls(number, result, corrected, corrected <= alpha)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Monitor:
-    """A reference, and the toys for batches of one size."""
+    """A reference, and the toys for batches of one or several sizes."""
 
     reference: np.ndarray  # (N, d)
-    batch_size: int
+    weights: np.ndarray | None
+    """Those that decided which rows of a larger reference take part; None where all do."""
     expected: float | None
-    null: Measured
-    """What the toys gave."""
+    """The expected number of rows of a batch; None where only the shape is compared."""
+    calibrations: dict[int, Calibration]
+    """By batch size; a batch of another size adds its own."""
+    n_toys: int
+    """How many toys batches are compared with."""
     seed: int
     columns: tuple[str, ...]
     statistic: KernelStatistic
     preprocess: Preprocess
     combine: Combination
-    settings: dict[str, Any]
+    chunk: int | None
     notes: tuple[str, ...]
-    """What to know of the calibration; every result says it again."""
+    """What to know of the reference; every result says it again."""
+    progress: Progress | None = None
+    """How to show that toys are made, as for ``sparker.test``; not saved."""
+
+    def __post_init__(self) -> None:
+        # A copy with other settings must not add its toys to ours.
+        object.__setattr__(self, "calibrations", dict(self.calibrations))
 
     @classmethod
     def calibrate(
         cls,
         reference: ArrayLike,
-        batch_size: int,
+        batch_size: int | Sequence[int],
         *,
         poisson: bool = False,
         **settings: Unpack[TestKeywords],
     ) -> "Monitor":
-        """Make the toys for batches of ``batch_size`` rows.
+        """Make the toys for batches of ``batch_size`` rows, or of several such sizes.
 
+        Batches of other sizes can be tested too; the first of its size then waits for the toys.
         With ``poisson`` the size is the expected one, batches fluctuate around it, and the test
         sees their number of rows too. The other arguments are those of ``sparker.test``, as far as
-        they make sense before there are data.
+        they make sense before there are data. A ``store`` has a folder for each size.
         """
         config = from_keywords(dict(settings))
         together.check({*config.features, "monitor"})
         points = as_points("reference", reference)
-        if int(batch_size) != batch_size or batch_size < 1:
-            raise ValueError(f"batch_size must be a whole number from 1 on, got {batch_size}")
-        batch_size, n_toys, seed = int(batch_size), int(config.n_toys), int(config.seed)
-        expected = float(batch_size) if poisson else None
-        nobody = points[:1]  # stands in for data: the toys take none
-        known = samples(
-            points, nobody, reference_weights=config.reference_weights, expected=expected
-        )
+        sizes, seed = _sizes(batch_size), int(config.seed)
+        if poisson and len(sizes) > 1:
+            raise ValueError(
+                f"with poisson, batch_size is the one that is expected, got {len(sizes)}; make a "
+                "monitor for each"
+            )
+        weights = samples(points, points[:1], reference_weights=config.reference_weights).weights
         notes = []
-        if known.weights is not None:
-            is_kept = keep_by_weight(toy_rng(seed, 0), known.weights, batch_size)
+        if weights is not None:
+            is_kept = keep_by_weight(toy_rng(seed, 0), weights, sizes[-1])
             notes.append(kept_note(is_kept))
             points = points[is_kept]
-            known = samples(points, nobody, expected=expected)
-        statistic = unexplored(config.config, config.widths)
-        if batch_size < statistic.min_rows:
-            raise ValueError(
-                f"batch_size is {batch_size}, fewer than the {statistic.min_rows} kernels; "
-                "test larger batches or take a config with fewer kernels"
-            )
-        if len(points) < MIN_BATCHES * batch_size:
-            notes.append(
-                f"the reference has {len(points)} rows, fewer than {MIN_BATCHES} batches "
-                f"of {batch_size}: all batches share what is peculiar to it, and the rate of false "
-                "alarms may be several times alpha; sparker.test relabels each batch, and is exact"
-            )
-        source = Resample(points, batch_size, expected, seed).toys()
-        prepared = prepare(source, config.preprocess, statistic)
-        description = {
-            **describe(prepared.statistic, known, config.preprocess, seed),
-            "null": "resampled",
-            "batch_size": batch_size,
-        }
-        del description["data"]
-        with reporter(config.progress, n_toys) as on_progress:
-            table = toys.run(
-                prepared,
-                range(1, n_toys + 1),
-                seed=seed,
-                chunk=config.chunk,
-                manifest=description,
-                store=config.store,
-                on_progress=on_progress,
-            )
-        return cls(
+        made = cls(
             reference=points,
-            batch_size=batch_size,
-            expected=expected,
-            null=table.first(n_toys + 1, start=1),
+            weights=weights,
+            expected=float(sizes[0]) if poisson else None,
+            calibrations={},
+            n_toys=int(config.n_toys),
             seed=seed,
             columns=column_names(reference),
-            statistic=statistic,
+            statistic=unexplored(config.config, config.widths),
             preprocess=config.preprocess,
             combine=config.combine,
-            settings={
-                **description,
-                "n_toys": n_toys,
-                "labellings": None,
-                "combine": plain(config.combine),
-                "stop": None,
-            },
+            chunk=config.chunk,
             notes=tuple(notes),
+            progress=config.progress,
         )
+        for size in sizes:  # all of them, before the toys of any are made
+            made._check_size(size)
+        for size in sizes:
+            made.add(size, store=config.store)
+        return made
+
+    def add(self, batch_size: int, *, store: str | os.PathLike[str] | None = None) -> None:
+        """Make the toys for batches of one more size, as ``calibrate`` does; once only."""
+        (size,) = _sizes(batch_size)
+        if size in self.calibrations:
+            return
+        self._check_size(size)
+        with reporter(self.progress, self.n_toys) as on_progress:
+            self.calibrations[size] = for_size(
+                self.reference,
+                size,
+                expected=self.expected,
+                preprocess=self.preprocess,
+                statistic=self.statistic,
+                n_toys=self.n_toys,
+                seed=self.seed,
+                chunk=self.chunk,
+                store=None if store is None else Path(store) / f"batches-of-{size}",
+                on_progress=on_progress,
+            )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of batches for which there are toys."""
+        return tuple(sorted(self.calibrations))
+
+    def notes_for(self, batch_size: int) -> tuple[str, ...]:
+        """What to know of tests of batches of this size; every result says it again."""
+        n_rows = len(self.reference)
+        if n_rows >= MIN_BATCHES * batch_size:
+            return self.notes
+        few = (
+            f"the reference has {n_rows} rows, fewer than {MIN_BATCHES} batches "
+            f"of {batch_size}: all batches share what is peculiar to it, and the rate of false "
+            "alarms may be several times alpha; sparker.test relabels each batch, and is exact"
+        )
+        return (*self.notes, few)
 
     def test(self, batch: ArrayLike, *, explain: bool = True) -> TestResult:
-        """Test one batch against the reference.
+        """Test one batch against the reference; one of a new size makes its toys first.
 
         Without ``explain`` it takes one fit and not ten, and says no more than how sure it is.
         """
@@ -167,12 +190,16 @@ class Monitor:
         names = column_names(batch)
         check_columns("the batch", names, "the monitor's reference", self.columns)
         observed = samples(self.reference, batch, expected=self.expected)
-        self._check_size(observed)
-        scheme = Resample(self.reference, self.batch_size, self.expected, self.seed)
+        observed.check_rows(self.statistic.min_rows)
+        size = len(observed.data) if self.expected is None else self.sizes[0]
+        self._check_size(size)
+        scheme = Resample(self.reference, size, self.expected, self.seed)
         one = prepare(scheme.observed(observed.data), self.preprocess, self.statistic)
         prepared = time.perf_counter()
+        self.add(size)
+        null, settings = self.calibrations[size]
         table = toys.run(one, [0], seed=self.seed)
-        table.add(Chunk(range(1, self.n_toys + 1), self.null))
+        table.add(Chunk(range(1, self.n_toys + 1), null))
         fitted = time.perf_counter()
         ranked = rank(table.first(self.n_toys + 1).columns, self.combine)
         found = interpret(
@@ -192,29 +219,30 @@ class Monitor:
             "total": time.perf_counter() - began,
         }
         return TestResult(
-            **found | {"notes": (*self.notes, *found["notes"])},
+            **found | {"notes": (*self.notes_for(size), *found["notes"])},
             answers=answers,
             frame=kind_of(batch),
             preprocess=plain(self.preprocess),
             combine=plain(self.combine),
             n_labellings=None,
-            settings=self.settings,
+            settings={**settings, "combine": plain(self.combine)},
             seed=self.seed,
             versions=versions(),
             timings=timings,
         )
 
-    @property
-    def n_toys(self) -> int:
-        """How many toys batches are compared with."""
-        return len(self.null.statistics)
+    def summary(self) -> str:
+        """What it is for and what it stands on, in a sentence."""
+        n_reference, n_features = self.reference.shape
+        about = "" if self.expected is None else "about "
+        return (
+            f"monitor for batches of {about}{in_words(self.sizes)} rows with {n_features} "
+            f"features: {self.n_toys} toys{' each' if len(self.sizes) > 1 else ''} from "
+            f"{n_reference} reference rows"
+        )
 
     def __repr__(self) -> str:
-        n_reference, n_features = self.reference.shape
-        return (
-            f"<Monitor for batches of {self.batch_size} rows with {n_features} features: "
-            f"{self.n_toys} toys from {n_reference} reference rows>"
-        )
+        return f"<M{self.summary()[1:]}>"
 
     def watch(
         self, batches: Iterable[ArrayLike], *, alpha: float = 0.01, looks: int | None = None
@@ -223,46 +251,38 @@ class Monitor:
 
         With ``looks`` planned in advance, the chance of any false alarm in all of them is kept
         below alpha by Bonferroni's correction, as far as the p-values of single batches are right;
-        it does not matter that they share reference and toys. Without, every look has a chance of
-        alpha, and one false alarm in 1/alpha looks is expected.
+        it does not matter that they share reference and toys. Further batches are refused. Without,
+        every look has a chance of alpha, and one false alarm in 1/alpha looks is expected.
         """
-        n_toys = self.n_toys
-        least = 1 / (n_toys + 1)
+        self.check_reach(alpha, looks)
+        for number, batch in enumerate(batches, 1):
+            if looks is not None and number > looks:
+                raise ValueError(
+                    f"{looks} looks were planned, and there are more batches; plan for all of "
+                    "them, before the first"
+                )
+            look = Look.of(self.test(batch, explain=False), number, alpha, looks)
+            # Only an alarm is worth an explanation.
+            yield look._replace(result=self.test(batch)) if look.alarm else look
+
+    def check_reach(self, alpha: float, looks: int | None = None) -> None:
+        """Refuse a level at which so many toys could raise no alarm."""
+        least = 1 / (self.n_toys + 1)
         factor = 1 if looks is None else looks
         if not 0 < alpha < 1 or factor < 1:
             raise ValueError(f"need 0 < alpha < 1 and looks >= 1, got {alpha} and {looks}")
         if least * factor > alpha:
             raise ValueError(
-                f"{n_toys} toys resolve p-values down to {least:.2g}, but "
+                f"{self.n_toys} toys resolve p-values down to {least:.2g}, but "
                 f"{'each look' if looks is None else f'one of {looks} looks'} needs "
                 f"{alpha / factor:.2g} for an alarm; calibrate with at least "
                 f"{int(np.ceil(factor / alpha))} toys"
             )
-        for number, batch in enumerate(batches, 1):
-            result = self.test(batch, explain=False)
-            corrected = min(1.0, factor * result.p_value)
-            if corrected <= alpha:  # only an alarm is worth an explanation
-                result = self.test(batch)
-            yield Look(number, result, corrected, corrected <= alpha)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, which ``load`` reads; no code is stored in it."""
-        header = {
-            "kind": KIND,
-            "batch_size": self.batch_size,
-            "expected": self.expected,
-            "seed": self.seed,
-            "columns": self.columns,
-            "config": to_names(self.statistic.config),
-            "widths": to_names(self.statistic.widths),
-            "preprocess": option_name("preprocess", self.preprocess),
-            "combine": option_name("combine", self.combine),
-            "settings": self.settings,
-            "notes": self.notes,
-        }
-        contents = {name: np.asarray(array) for name, array in self.null._asdict().items()}
-        contents["reference"] = self.reference
-        archive.write(Path(path), header, contents)
+        header, contents = pack(vars(self))
+        archive.write(Path(path), {"kind": KIND, **header}, contents)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Monitor":
@@ -275,33 +295,40 @@ class Monitor:
     ) -> "Monitor":
         """A monitor of what an archive held."""
         try:
-            null = Measured(*(contents[name] for name in Measured._fields))
-            shape = null.statistics.shape[:2]
-            if null.statistics.ndim != 3 or any(array.shape[:2] != shape for array in null):
-                raise ValueError("its tables do not have the same shape")
-            return cls(
-                reference=as_points("reference", contents["reference"]),
-                batch_size=int(header["batch_size"]),
-                expected=header["expected"],
-                null=null,
-                seed=int(header["seed"]),
-                columns=tuple(str(name) for name in header["columns"]),
-                statistic=KernelStatistic(
-                    config=FitConfig(**from_names(header["config"])),
-                    widths=WidthConfig(**from_names(header["widths"])),
-                ),
-                preprocess=option(header["preprocess"]),
-                combine=option(header["combine"]),
-                settings=dict(header["settings"]),
-                notes=tuple(str(note) for note in header["notes"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
+            return cls(**unpack(header, contents))
+        except DAMAGE as error:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
 
-    def _check_size(self, observed: Samples) -> None:
-        observed.check_rows(self.statistic.min_rows)
-        if self.expected is None and len(observed.data) != self.batch_size:
+    def _check_size(self, size: int) -> None:
+        """Refuse batches of a size for which there are no toys and none can be made."""
+        if size in self.calibrations:
+            return
+        n_rows, n_kernels = len(self.reference), self.statistic.min_rows
+        if self.expected is not None and self.calibrations:
             raise ValueError(
-                f"the batch has {len(observed.data)} rows, the monitor was calibrated for "
-                f"{self.batch_size}; cut batches to that size, or calibrate for this one"
+                f"the monitor expects batches of {self.expected:g} rows, whose number it tests; "
+                f"calibrate another one that expects {size}"
             )
+        if size < n_kernels:
+            raise ValueError(
+                f"batch_size is {size}, fewer than the {n_kernels} kernels; test larger batches "
+                "or take a config with fewer kernels"
+            )
+        if size >= n_rows:
+            raise ValueError(
+                f"toys for batches of {size} rows take as many out of the reference, which has "
+                f"{n_rows}; calibrate with a larger reference, or test smaller batches"
+            )
+        if self.weights is not None:  # whether they serve depends on the size; the rows do not
+            keep_by_weight(toy_rng(self.seed, 0), self.weights, size)
+
+
+def _sizes(given: int | Sequence[int]) -> list[int]:
+    """Batch sizes as whole numbers, the smallest first, each once."""
+    sizes = np.atleast_1d(given).tolist()
+    for size in sizes or [None]:
+        if not isinstance(size, int | float) or not 1 <= size < np.inf or size % 1:
+            raise ValueError(
+                f"batch_size must be a whole number from 1 on, or several, got {given}"
+            )
+    return sorted({int(size) for size in sizes})

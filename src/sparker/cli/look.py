@@ -96,17 +96,12 @@ def info(file: str, key: str | None, as_json: bool) -> None:
             made = Monitor.load(file)
             n_reference, n_features = made.reference.shape
             counts = {
-                "batch_size": made.batch_size,
+                "batch_sizes": made.sizes,
                 "features": n_features,
                 "toys": made.n_toys,
                 "reference_rows": n_reference,
             }
-            click.echo(
-                json.dumps({"format": "monitor", **counts})
-                if as_json
-                else f"monitor for batches of {made.batch_size} rows with {n_features} features: "
-                f"{made.n_toys} toys from {n_reference} reference rows"
-            )
+            click.echo(json.dumps({"format": "monitor", **counts}) if as_json else made.summary())
             return
     found = tables.describe(file, key)
     columns = found.columns

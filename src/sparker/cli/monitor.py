@@ -26,11 +26,24 @@ if TYPE_CHECKING:
 N_ROWS_SHOWN = 3
 
 
+def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[int]:
+    """A click callback: whole numbers separated by commas."""
+    try:
+        return [int(size) for size in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(
+            f"must be whole numbers, separated by commas, got {value!r}."
+        ) from None
+
+
 @click.command()
 @click.argument("reference")
 @click.argument("monitor", type=FILE)
 @click.option(
-    "--batch-size", required=True, type=click.IntRange(1), help="Rows of the batches to be tested."
+    "--batch-size",
+    required=True,
+    callback=_sizes,
+    help="Rows of the batches to be tested; several sizes are separated by commas.",
 )
 @click.option(
     "--poisson",
@@ -70,9 +83,9 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         **fit_settings(options, anneal=True),
     )
     made.save(monitor)
-    for line in made.notes:
+    for line in dict.fromkeys(line for size in made.sizes for line in made.notes_for(size)):
         note(f"Note: {line}.")
-    note(f"The monitor is in {monitor}: {made.n_toys} toys for batches of {made.batch_size}.")
+    note(f"In {monitor} is a {made.summary()}.")
 
 
 @click.command()
