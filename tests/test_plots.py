@@ -23,6 +23,7 @@ from sparker.engine import Fit
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
 from sparker.findings.power import Power, PowerStudy
+from sparker.monitor import Look
 from sparker.plots.style import kernel_style
 
 N_REFERENCE, N_DATA, N_TOYS = 200, 50, 11
@@ -651,3 +652,49 @@ def test_overview(result, without_kernels, smallest):
             assert png(figure)
         assert len(figure.axes) == n_axes  # one of them the colours' key
         assert all(ax.has_data() for ax in figure.axes)
+
+
+def lines_of_a_watch() -> list[dict]:
+    """As ``sparker watch`` prints them: fine, an alarm, unreadable, fine."""
+    return [
+        {"look": 1, "p_value": 0.4, "alarm": False},
+        {"look": 2, "p_value": 0.002, "alarm": True},
+        {"look": 3, "error": "it is gone"},
+        {"look": 4, "p_value": 0.7, "alarm": False},
+    ]
+
+
+def test_the_trend_has_a_point_a_batch_marks_alarms_and_leaves_gaps():
+    line, alarms, gaps, level = plots.trend(lines_of_a_watch(), alpha=0.05, n_planned=10)
+    x, y = line.get_data()
+    np.testing.assert_array_equal(x, [1, 2, 3, 4])
+    np.testing.assert_array_equal(y, [0.4, 0.002, np.nan, 0.7])  # not joined across the gap
+    assert [list(part) for part in alarms.get_data()] == [[2], [0.002]]
+    (segment,) = gaps.get_segments()
+    assert segment[:, 0].tolist() == [3, 3]
+    assert level.get_ydata()[0] == 0.005
+    assert level.get_label() == "alpha = 0.05 / 10 looks"
+    ax = line.axes
+    assert ax.get_yscale() == "log"
+    assert ax.get_ylim()[0] < 0.002
+
+
+def test_looks_of_a_monitor_are_drawn_as_their_lines_are(result):
+    looks = [Look(1, result, result.p_value, alarm) for alarm in (False, True)]
+    lines = [{"p_value": result.p_value, "alarm": alarm} for alarm in (False, True)]
+    for one, other in zip(plots.trend(looks), plots.trend(lines), strict=True):
+        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
+        assert one.get_label() == other.get_label()
+
+
+@pytest.mark.parametrize("lines", [[], [{"error": "no file"}], lines_of_a_watch() * 500])
+def test_any_number_of_looks_can_be_drawn(lines):
+    line, *_, level = plots.trend(lines, alpha=0.01)
+    assert len(line.get_xdata()) == len(lines)
+    assert level.get_label() == "alpha = 0.01"
+    line.axes.figure.savefig(io.BytesIO())
+
+
+def test_what_is_no_look_is_refused():
+    with pytest.raises(ValueError, match=r"a look has a p_value or an error, got the keys \['p'\]"):
+        plots.trend([{"p": 0.1}])

@@ -21,6 +21,7 @@ from sparker.plots.rows import (
     score_distribution,
 )
 from sparker.plots.style import KERNELS, REFERENCE
+from sparker.plots.trend import trend
 from sparker.plots.verdict import null_distribution, p_across_widths, power_curve
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "samples_1d",
     "score_distribution",
     "trajectories",
+    "trend",
 ]
 
 

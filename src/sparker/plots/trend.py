@@ -1,0 +1,82 @@
+"""The figure of a monitor: batch after batch."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from sparker.findings.result import Result
+from sparker.plots.style import DATA, KERNELS, axes_or_new, legend_above
+
+
+class Looked(Protocol):
+    """What is drawn of a ``Look``, which a monitor gives."""
+
+    @property
+    def result(self) -> Result:
+        """That of the batch."""
+
+    @property
+    def alarm(self) -> bool:
+        """Whether it was anomalous."""
+
+
+def trend(
+    looks: Iterable[Looked | Mapping[str, Any]],
+    *,
+    alpha: float | None = None,
+    n_planned: int | None = None,
+    ax: Axes | None = None,
+) -> list[Artist]:
+    """The p-values of batches in the order given, which were alarms, and which could not be tested.
+
+    ``looks`` are those of ``Monitor.watch``, or the lines of ``sparker watch`` as dictionaries.
+    ``alpha`` is the level of all ``n_planned`` looks together, or of each where none were planned.
+    """
+    ax = axes_or_new(ax)
+    rows = [_p_and_alarm(look) for look in looks]
+    p, alarm = np.reshape(np.array(rows, float), (-1, 2)).T
+    number = np.arange(1, len(p) + 1)
+    (line,) = ax.plot(number, p, "o-", color=DATA, ms=4, lw=1, label="batches")  # NaN is a gap
+    drawn: list[Artist] = [line]
+    if np.any(alarm):
+        drawn += ax.plot(
+            number[alarm > 0], p[alarm > 0], "D", ms=11, mfc="none", mew=1.5, color=KERNELS[1],
+            ls="none", label="alarms",
+        )  # fmt: skip
+    missing = np.isnan(p)
+    if np.any(missing):
+        drawn.append(
+            ax.vlines(
+                number[missing], 0, 1, transform=ax.get_xaxis_transform(), color="grey", ls=":",
+                label="could not be tested",
+            )
+        )  # fmt: skip
+    least = float(np.min(p[~missing], initial=1))
+    if alpha is not None:
+        level = alpha / (n_planned or 1)
+        label = f"alpha = {alpha:g}" + (f" / {n_planned} looks" if n_planned else "")
+        drawn.append(ax.axhline(level, color=KERNELS[1], ls="--", lw=1, label=label))
+        least = min(least, level)
+    ax.set_yscale("log")
+    ax.set_ylim(least / 2, 1.5)
+    ax.set_xlim(0.5, len(p) + 0.5 if len(p) else 1.5)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.set_xlabel("look")
+    ax.set_ylabel("p-value")
+    legend_above(ax)
+    return drawn
+
+
+def _p_and_alarm(look: Looked | Mapping[str, Any]) -> tuple[float, bool]:
+    """NaN stands for the p-value of a batch that could not be tested."""
+    if not isinstance(look, Mapping):
+        return look.result.p_value, look.alarm
+    if "p_value" in look:
+        return look["p_value"], bool(look.get("alarm"))
+    if "error" in look:
+        return np.nan, False
+    raise ValueError(f"a look has a p_value or an error, got the keys {sorted(look)}")
