@@ -226,7 +226,7 @@ def test_a_monitor_is_made_asked_and_described(folder, monitor):
     }
     watched = invoke("watch", monitor, folder / "data.npy", folder / "strange.npy", "no.npy",
                      "--alpha", 0.05)  # fmt: skip
-    assert watched.exit_code == 1, watched.output
+    assert watched.exit_code == 5, watched.output
     one, other, missing = [json.loads(line) for line in watched.stdout.splitlines()]
     assert (one["alarm"], other["alarm"]) == (False, True)
     assert other["look"] == 2

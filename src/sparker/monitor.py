@@ -10,7 +10,7 @@ beside a batch. ``docs/calibration.md`` has the measured levels.
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -87,6 +87,8 @@ class Monitor:
     """What to know of the reference; every result says it again."""
     progress: Progress | None = None
     """How to show that toys are made, as for ``sparker.test``; not saved."""
+    on_new_size: Callable[[int], None] | None = None
+    """Called with the size before toys are made for one; not saved."""
 
     def __post_init__(self) -> None:
         # A copy with other settings must not add its toys to ours.
@@ -139,7 +141,7 @@ class Monitor:
             progress=config.progress,
         )
         for size in sizes:  # all of them, before the toys of any are made
-            made._check_size(size)
+            made.check_size(size)
         for size in sizes:
             made.add(size, store=config.store)
         return made
@@ -149,7 +151,9 @@ class Monitor:
         (size,) = _sizes(batch_size)
         if size in self.calibrations:
             return
-        self._check_size(size)
+        self.check_size(size)
+        if self.on_new_size is not None:
+            self.on_new_size(size)
         with reporter(self.progress, self.n_toys) as on_progress:
             self.calibrations[size] = for_size(
                 self.reference,
@@ -192,7 +196,7 @@ class Monitor:
         observed = samples(self.reference, batch, expected=self.expected)
         observed.check_rows(self.statistic.min_rows)
         size = len(observed.data) if self.expected is None else self.sizes[0]
-        self._check_size(size)
+        self.check_size(size)
         scheme = Resample(self.reference, size, self.expected, self.seed)
         one = prepare(scheme.observed(observed.data), self.preprocess, self.statistic)
         prepared = time.perf_counter()
@@ -299,7 +303,7 @@ class Monitor:
         except DAMAGE as error:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
 
-    def _check_size(self, size: int) -> None:
+    def check_size(self, size: int) -> None:
         """Refuse batches of a size for which there are no toys and none can be made."""
         if size in self.calibrations:
             return

@@ -1,7 +1,7 @@
 """The command line. Results go to stdout, everything said along the way to stderr.
 
 Exit codes: 0 fine, 1 an anomaly at the alpha asked for, 2 bad input or usage, 3 an error of ours,
-130 interrupted.
+130 interrupted; of ``sparker watch`` also 4 and 5, see there.
 """
 
 import sys
@@ -11,15 +11,12 @@ from typing import Any
 
 import click
 
-from sparker.cli import demo, look, monitor, share, test
+from sparker.cli import calibrate, demo, look, share, test, watch
+from sparker.cli.errors import EXPECTED, plain
 from sparker.cli.options import BadInput, discard_output
 
 INTERNAL_ERROR = 3
 INTERRUPTED = 130
-
-
-EXPECTED = ValueError, OSError, ImportError, MemoryError, FloatingPointError
-"""What input, files and machines can cause; anything else is a mistake of ours."""
 
 
 class _Commands(click.Group):
@@ -41,19 +38,13 @@ class _Commands(click.Group):
             if ctx.params.get("debug"):
                 traceback.print_exc()
             if isinstance(error, EXPECTED):
-                raise BadInput(_plain(error)) from error
+                raise BadInput(plain(error)) from error
             click.echo(
                 f"Internal error: {type(error).__name__}: {error}\nThis should not happen. With "
                 "`sparker --debug ...` it says where it did.",
                 err=True,
             )
             sys.exit(INTERNAL_ERROR)
-
-
-def _plain(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,8 +60,8 @@ for command in (
     demo.demo,
     test.test,
     share.merge,
-    monitor.calibrate,
-    monitor.watch,
+    calibrate.calibrate,
+    watch.watch,
     look.power,
     look.report,
     look.info,
