@@ -13,8 +13,9 @@ import sparker
 from sparker.engine.sample import TwoSample
 from sparker.findings import bound, columns, explain, mixtures, orders, regions, rows, rules, words
 from sparker.findings.bound import AtLeast
-from sparker.findings.frames import as_frame, kind_of
+from sparker.findings.frames import as_frame
 from sparker.nulls import Permutation, samples
+from sparker.tables.frames import library_of
 
 N_REFERENCE, N_DATA, N_PLANTED = 600, 150, 20
 
@@ -598,7 +599,7 @@ def test_tables_come_back_as_they_came(frame, kind, found, tmp_path):
         assert len(table) == N_DATA
     else:
         assert isinstance(table, frame)
-        assert kind_of(table) == kind
+        assert library_of(table) == kind
         assert list(table.columns) == ["row_", "probability", "region", "p_value", *names]
     np.testing.assert_array_equal(np.asarray(table["row_"]), result.ranking)
     np.testing.assert_array_equal(np.asarray(table["size"]), result.data[result.ranking, 1])
@@ -619,7 +620,7 @@ def test_columns_named_alike_or_not_at_all_are_told_apart(names, found):
     assert not any("\n" in label or not label.strip() for label in result.column_labels)
     assert len(result.rows().dtype.names) == 7
     twice = pd.DataFrame(found.data, columns=names)
-    assert kind_of(twice) in (None, "pandas")
+    assert library_of(twice) in (None, "pandas")
 
 
 def test_pyarrow_tables_come_with_their_names():
@@ -639,7 +640,7 @@ def test_the_rows_named_first_are_in_the_list(found):
 
 
 def test_frames_of_a_library_that_is_gone_are_refused_with_its_name():
-    assert kind_of(np.zeros((2, 2))) is None
+    assert library_of(np.zeros((2, 2))) is None
     with pytest.raises(ValueError, match="cudf"):
         as_frame({"row": [1]}, "cudf")
 

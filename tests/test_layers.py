@@ -19,7 +19,7 @@ LEVELS = {
     "nulls": 4,
     "calibration": 5,
     "findings": 6, "presets": 6, "config": 6,
-    "plots": 7,
+    "plots": 7, "intake": 7,
     "report": 8,
     "result": 9,
     "detect": 10,

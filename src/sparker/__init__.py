@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from sparker.power import power_study
     from sparker.result import TestResult
     from sparker.streaming.reference import stream
+    from sparker.tables.errors import DataWarning
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "DataWarning",
     "FitConfig",
     "Monitor",
     "Permutation",
@@ -72,6 +74,7 @@ _HOMES = {
     "power": ("power_study",),
     "result": ("TestResult",),
     "streaming.reference": ("stream",),
+    "tables.errors": ("DataWarning",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -1,7 +1,7 @@
 """All that decides a test, beside its two samples."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Progress = bool | Callable[[int, int], None]
 Pair = tuple[ArrayLike, ArrayLike]
 
+MISSING_VALUES = "indicator", "drop", "error"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TestConfig:
@@ -39,17 +41,31 @@ class TestConfig:
     """Decides the toys and the fits; the same seed gives the same p-value."""
     null: str | Scheme = "permutation"
     """How anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``."""
-    reference_weights: Weights | None = None
+    columns: Sequence[str] | None = None
+    """The columns to compare, by name; all that both samples have if left out."""
+    ignore: Sequence[str] = ()
+    """Columns that are no part of the test."""
+    keep: Sequence[str] = ()
+    """Columns that look like identifiers and are to be compared all the same."""
+    missing: str = "indicator"
+    """What to do where values are missing: put the median there and a feature that says so
+    (``"indicator"``), leave out such rows (``"drop"``), or refuse them (``"error"``)."""
+    strict: bool = False
+    """Whether to refuse what looks suspicious, instead of warning of it."""
+    reference_weights: Weights | str | None = None
     """What reference rows must be weighted by to have the density expected of the data: a function
     of rows; a pair, the weights of the reference rows and those that the data rows would have as
-    reference rows; or, at the cost of rows, the first alone."""
+    reference rows; or, at the cost of rows, the first alone, as an array or by the name of a column
+    of the reference."""
     expected: float | None = None
     """The number of data rows expected; if given, the total count is tested too."""
-    groups: Pair | None = None
-    """The group of each reference row and of each data row; groups stay together."""
-    strata: Pair | None = None
-    """The stratum of each reference row and of each data row (run, site, period, pair); labels are
-    exchanged within strata only, and only within them are rows compared."""
+    groups: Pair | str | None = None
+    """The group of each reference row and of each data row, or the name of a column of both; groups
+    stay together."""
+    strata: Pair | str | None = None
+    """The stratum of each reference row and of each data row (run, site, period, pair), or the name
+    of a column of both; labels are exchanged within strata only, and only within them are rows
+    compared."""
     config: FitConfig | None = None
     """The settings of the kernels and their training."""
     widths: WidthConfig | None = None
@@ -95,6 +111,10 @@ class TestConfig:
         for name, value in functions.items():
             if not callable(value):
                 found.append(f"{name} must be a function, see TestConfig, got {value!r}")
+        if self.missing not in MISSING_VALUES:
+            found.append(
+                f"missing must be one of {', '.join(MISSING_VALUES)}, got {self.missing!r}"
+            )
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")
@@ -140,10 +160,15 @@ class TestKeywords(TypedDict, total=False):
     n_toys: int
     seed: int
     null: str | Scheme
-    reference_weights: Weights | None
+    columns: Sequence[str] | None
+    ignore: Sequence[str]
+    keep: Sequence[str]
+    missing: str
+    strict: bool
+    reference_weights: Weights | str | None
     expected: float | None
-    groups: Pair | None
-    strata: Pair | None
+    groups: Pair | str | None
+    strata: Pair | str | None
     config: FitConfig | None
     widths: WidthConfig | None
     preprocess: Preprocess

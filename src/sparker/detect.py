@@ -16,11 +16,11 @@ from sparker.calibration.pvalues import Ranked, rank
 from sparker.calibration.settings import plain
 from sparker.calibration.toys import Executor, Table
 from sparker.config import TestConfig, TestKeywords, defaults, from_keywords
-from sparker.engine.sample import column_names
 from sparker.findings.explain import Answers, UnexplainedError, explain
-from sparker.findings.frames import kind_of
 from sparker.findings.interpret import interpret
+from sparker.intake import Intake, two_samples
 from sparker.nulls import Samples, largest_toy, samples
+from sparker.nulls import scheme as as_scheme
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic
 from sparker.streaming.reference import as_reference
@@ -71,8 +71,7 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     ranked = experiment.rank(table)
     assert ranked is not None  # all toys are there, or stop said so
     timings = {"prepare": prepared - began, "toys": trained - prepared}
-    names = column_names(reference) or column_names(data)
-    return experiment.result(table, ranked, names, kind_of(data), timings, began)
+    return experiment.result(table, ranked, timings, began)
 
 
 def _with_settings(function: Callable[..., Any], *positional: str) -> None:
@@ -120,6 +119,7 @@ class Experiment(NamedTuple):
     """A test with everything decided but nothing run."""
 
     config: TestConfig
+    intake: Intake
     observed: Samples
     statistic: Statistic
     plan: Plan
@@ -160,15 +160,14 @@ class Experiment(NamedTuple):
         self,
         table: Table,
         ranked: Ranked,
-        names: tuple[str, ...],
-        frame: str | None,
         timings: dict[str, float],
         began: float,
     ) -> TestResult:
         """Everything there is to say."""
         config, prepared = self.config, self.plan.prepared
         n_made = len(ranked.score) + (config.stop.table if config.stop else 0)
-        found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, names)
+        labels = self.intake.encoding.labels
+        found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, labels)
         explaining = time.perf_counter()
         answers: Answers | None = None
         unexplained: tuple[str, ...] = ()
@@ -192,8 +191,8 @@ class Experiment(NamedTuple):
         }
         return TestResult(
             **found,
+            **self.intake.of_result,
             answers=answers,
-            frame=frame,
             preprocess=plain(config.preprocess),
             combine=plain(config.combine),
             n_labellings=self.n_labellings,
@@ -216,6 +215,8 @@ class Experiment(NamedTuple):
                 seed=int(self.config.seed),
                 chunk=None if callable(self.chunk) or streamed else self.chunk,
                 group_rows=self.config.scheme.group_rows,
+                encoding=self.intake.encoding,
+                numbers=(self.intake.reference_rows, self.intake.data_rows),
             )
         finally:
             hand_over(programs)
@@ -223,17 +224,19 @@ class Experiment(NamedTuple):
 
 def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experiment:
     """Check everything, and decide all that the toys share."""
-    statistic, scheme, seed = config.chosen_statistic(), config.scheme, int(config.seed)
+    statistic, seed = config.chosen_statistic(), int(config.seed)
     features = config.features
     known = as_reference(reference, may_stream=not together.problems({*features, "streamed"}))
     together.check({*features, "streamed"} if known.streamed else features)
+    intake = two_samples(known, data, config)
+    scheme = as_scheme(intake.null)
     observed = samples(
-        known,
-        data,
-        reference_weights=config.reference_weights,
+        intake.reference,
+        intake.data,
+        reference_weights=intake.weights,
         expected=config.expected,
-        groups=config.groups,
-        strata=config.strata,
+        groups=intake.groups,
+        strata=intake.strata,
     )
     observed.check_rows(statistic.min_rows)
     recipe = Recipe(observed, scheme, config.preprocess, statistic, seed)
@@ -265,5 +268,6 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
         chunk = config.chunk or partial(executor.chunk_size, largest, n_toys + 1)
     description = describe(prepared, observed, config.preprocess, seed, scheme)
     return Experiment(
-        config, observed, statistic, plan, n_toys, n_labellings, chunk, description, executor, notes
-    )
+        config, intake, observed, statistic, plan, n_toys, n_labellings, chunk, description,
+        executor, notes,
+    )  # fmt: skip

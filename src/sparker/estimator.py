@@ -6,9 +6,9 @@ what the kernels learn are the log odds of that. ``sparker.test`` has more setti
 
 # ruff: noqa: N803 (scikit-learn passes X by name)
 
-import dataclasses
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from scipy.special import expit, logsumexp
 from sklearn.base import (
@@ -17,7 +17,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,6 +28,7 @@ from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
 from sparker.nulls import Scheme
 from sparker.result import TestResult
+from sparker.tables.frames import library_of
 
 FLOATS = (np.float64, np.float32)
 """Single precision stays as it is; anything else numeric becomes the first."""
@@ -36,9 +37,9 @@ FLOATS = (np.float64, np.float32)
 class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """``sparker.test`` as a binary classifier and transformer.
 
-    Of the two classes in ``y`` the first in sorted order is the reference and the second the data
-    in question: 0 and 1, False and True. The two are not interchangeable, so mind names ("data"
-    sorts before "reference") and scikit-learn's outlier labels (-1, the anomaly, before 1).
+    ``y`` is 0 or False for reference rows, 1 or True for the data in question; classes of other
+    names need ``reference``, the one of the anomaly-free rows: the two are not interchangeable.
+    ``X`` may be an array or a data frame with columns of any kind, as for ``sparker.test``.
 
     There is no ``sample_weight``: in scikit-learn a row of weight two stands for two rows, but here
     data rows are counted, not weighted, and two equal ones are a hint of an anomaly that one is
@@ -57,6 +58,8 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         combine: how the widths become one test, a rule of ``sparker.calibration.combine``.
         null: how anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``.
         n_toys: number of these experiments; p-values go down to one over this + 1.
+        reference: the class in ``y`` of the reference rows, where classes are not 0 and 1.
+        missing: what to do where values are missing, ``"indicator"``, ``"drop"`` or ``"error"``.
         random_state: decides the seed of the test; an int makes every fit give the same.
 
     Attributes:
@@ -92,7 +95,9 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         preprocess: Preprocess = decorrelate,
         combine: Combination = minimum,
         null: str | Scheme = "permutation",
-        n_toys: int = 100,
+        n_toys: int = 300,
+        reference: Any = None,
+        missing: str = "indicator",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         # As they are: scikit-learn clones by get_params, and fit checks.
@@ -107,15 +112,18 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         self.combine = combine
         self.null = null
         self.n_toys = n_toys
+        self.reference = reference
+        self.missing = missing
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "SparKer":
         """Test the rows of the second class against those of the first."""
-        rows, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
-        classes = _two_classes(labels)
+        rows, labels = self._checked(X, y)
+        classes = _two_classes(labels, self.reference)
+        first, second = (_chosen(rows, labels == one) for one in classes)
         result = detect.test(
-            rows[labels == classes[0]],
-            rows[labels == classes[1]],
+            first,
+            second,
             n_toys=self.n_toys,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             null=self.null,
@@ -129,19 +137,19 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
             widths=WidthConfig(steps=self.steps, n_widths=self.n_widths),
             preprocess=self.preprocess,
             combine=self.combine,
+            missing=self.missing,
             progress=False,
         )
-        names = tuple(getattr(self, "feature_names_in_", ()))  # the test saw a bare array
-        self.result_: TestResult = dataclasses.replace(result, names=names)
+        self.result_: TestResult = result
         self.p_value_ = result.p_value
-        f = result.log_ratio(rows[labels == classes[0]])
+        f = result.log_ratio(first)
         self.offset_ = float(logsumexp(f) - np.log(len(f)))
         self.classes_ = classes
         return self
 
     def transform(self, X: Any) -> np.ndarray:  # (N, M)
         """The kernels' components, which sum to ``-score_samples``: which kernel sees a row."""
-        rows = self._checked(X)  # first: it says so if there is no result yet
+        rows = self._new(X)  # first: it says so if there is no result yet
         return self.result_.components(rows)
 
     def decision_function(self, X: Any) -> np.ndarray:  # (N,)
@@ -163,12 +171,24 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
 
         ``f`` is the log density ratio that the kernels of the width that tells most have learned.
         """
-        rows = self._checked(X)
+        rows = self._new(X)
         return -self.result_.log_ratio(rows)
 
-    def _checked(self, X: Any) -> np.ndarray:  # (N, d)
+    def _new(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=FLOATS, reset=False)
+        return self._checked(X)[0]
+
+    def _checked(self, X: Any, y: Any = None) -> tuple[Any, Any]:
+        """What scikit-learn wants of rows and labels; data frames keep their columns."""
+        how: dict[str, Any] = {"dtype": FLOATS, "ensure_all_finite": "allow-nan"}
+        if library_of(X) is not None:
+            how = {"skip_check_array": True}
+        elif y is not None:
+            how |= {"ensure_min_samples": 2}
+        if y is None:
+            return validate_data(self, X, reset=False, **how), None
+        found = validate_data(self, X, y, **how)
+        return found[0], column_or_1d(found[1], warn=True)
 
     @property
     def _n_features_out(self) -> int:  # for the names sparker0, sparker1, ... of the components
@@ -177,11 +197,20 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _two_classes(labels: np.ndarray) -> np.ndarray:
+def _chosen(rows: Any, chosen: np.ndarray) -> Any:
+    """Some rows of an array or a data frame."""
+    if library_of(rows) is None:
+        return rows[chosen]
+    return nw.from_native(rows, eager_only=True).filter(chosen.tolist()).to_native()
+
+
+def _two_classes(labels: np.ndarray, reference: Any) -> np.ndarray:
+    """The labels of reference and data."""
     check_classification_targets(labels)
     kind = type_of_target(labels)
     if kind != "binary":
@@ -191,7 +220,15 @@ def _two_classes(labels: np.ndarray) -> np.ndarray:
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class only, {classes[0]}; a test needs reference rows (the first class) "
-            "and data rows (the second)"
+            f"y has one class only, {classes[0]}; a test needs reference rows (0) and data rows (1)"
         )
-    return classes
+    if reference is None:
+        if classes.dtype.kind not in "biuf" or classes.tolist() != [0, 1]:
+            raise ValueError(
+                f"y has the classes {classes[0]} and {classes[1]}, and it must be known which of "
+                "them are the reference rows: name that class by reference=, or give 0 and 1"
+            )
+        return classes
+    if reference not in classes.tolist():
+        raise ValueError(f"reference is {reference!r}, but y has {classes[0]} and {classes[1]}")
+    return classes if classes[0] == reference else classes[::-1]

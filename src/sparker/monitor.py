@@ -30,7 +30,6 @@ from sparker.config import Progress, TestKeywords, from_keywords
 from sparker.engine.preprocess import Preprocess
 from sparker.engine.sample import as_points, check_columns, column_names
 from sparker.findings.explain import explain as find_answers
-from sparker.findings.frames import kind_of
 from sparker.findings.interpret import interpret
 from sparker.nulls import Resample, samples, toy_rng
 from sparker.nulls.unweighted import keep_by_weight, kept_note
@@ -41,6 +40,8 @@ from sparker.statistics.kernels import KernelStatistic
 from sparker.system import archive
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
+from sparker.tables.encoding import plain_encoding
+from sparker.tables.frames import library_of
 
 KIND = "monitor"
 
@@ -206,15 +207,16 @@ class Monitor:
         table.add(Chunk(range(1, self.n_toys + 1), null))
         fitted = time.perf_counter()
         ranked = rank(table.first(self.n_toys + 1).columns, self.combine)
+        encoding = plain_encoding(self.columns or names, self.reference.shape[1])
         found = interpret(
-            observed, self.statistic, one, table, ranked, self.n_toys + 1, self.columns or names
+            observed, self.statistic, one, table, ranked, self.n_toys + 1, encoding.labels
         )
         interpreted = time.perf_counter()
         answers = None
         if explain:
             answers = find_answers(
                 observed, self.statistic, one, ranked.p_value, seed=self.seed, chunk=None,
-                group_rows=None,
+                group_rows=None, encoding=encoding,
             )  # fmt: skip
         timings = {
             "prepare": prepared - began,
@@ -225,7 +227,11 @@ class Monitor:
         return TestResult(
             **found | {"notes": (*self.notes_for(size), *found["notes"])},
             answers=answers,
-            frame=kind_of(batch),
+            frame=library_of(batch),
+            encoding=encoding,
+            given={},
+            data_rows=None,
+            warnings=(),
             preprocess=plain(self.preprocess),
             combine=plain(self.combine),
             n_labellings=None,

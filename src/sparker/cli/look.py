@@ -62,9 +62,15 @@ def report(result: Path, output: Path, **options: Any) -> None:
             extra=[*observables, *(name for name in (text, pictures) if name)],
             key=options["key"],
         )
+        shown = picture_files(images, pictures, data, table)
+        if found.data_rows is not None:
+            if len(table.points) <= found.data_rows.max():
+                raise BadInput(f"{data} has fewer rows than the data that were tested")
+            table = table.rows(found.data_rows)
+            shown = None if shown is None else [shown[row] for row in found.data_rows]
         extras = {
             "texts": table.extra[text].tolist() if text else None,
-            "images": picture_files(images, pictures, data, table),
+            "images": shown,
             "observables": {name: table.extra[name] for name in observables} or None,
         }
     found.report(output, **extras, alpha=options["alpha"])

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -106,6 +107,17 @@ column_options = options(
     click.option("--ignore", callback=comma_list, help="Columns that are no features."),
     click.option("--key", help="Which dataset, array or tree, where a file has several."),
 )
+
+table_options = options(
+    click.option("--keep", callback=comma_list,
+                 help="Columns that look like identifiers, to be compared all the same."),
+    click.option("--missing", default="indicator", show_default=True,
+                 type=click.Choice(["indicator", "drop", "error"]),
+                 help="Where values are missing: the median and a feature that says so, leave out "
+                      "the row, or refuse it."),
+    click.option("--strict", is_flag=True,
+                 help="Refuse what looks suspicious instead of warning of it."),
+)  # fmt: skip
 
 fit_options = options(
     click.option("--toys", default=300, show_default=True, type=click.IntRange(1),
@@ -241,6 +253,35 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
         "seed": options.pop("seed"),
         "preprocess": option(options.pop("preprocess")),
         "combine": option(options.pop("combine")),
+    }
+
+
+@contextmanager
+def warnings_on_stderr() -> Iterator[None]:
+    """What looks suspicious, said at once, as a line of its own."""
+    from sparker.tables.errors import DataWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        others = warnings.showwarning
+
+        def show(message: Any, category: Any, *where: Any, **how: Any) -> None:
+            if issubclass(category, DataWarning):
+                note(f"Warning: {message}.")
+            else:
+                others(message, category, *where, **how)
+
+        warnings.showwarning = show
+        yield
+
+
+def table_settings(options: dict[str, Any], table: "tables.Table") -> dict[str, Any]:
+    """What ``table_options`` ask for; columns that were named are meant as they are."""
+    meant = [*table.columns, *map(str, range(table.points.shape[1] * (not table.columns)))]
+    return {
+        "keep": meant if options["columns"] else options["keep"],
+        "missing": options["missing"],
+        "strict": options["strict"],
     }
 
 

@@ -9,6 +9,8 @@ from sparker.cli.options import BadInput, Out, cell
 from sparker.system.atomic import whole_file
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from sparker.result import TestResult
 
 
@@ -24,10 +26,11 @@ def to_json(
     tail: bool,
 ) -> dict[str, Any]:
     """The schema of ``--json``, see docs/commands.md."""
-    found: dict[str, Any] = {"schema": 3, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
+    found: dict[str, Any] = {"schema": 4, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
     if texts is not None and "rows" in found:
-        for row in found["rows"]["most_anomalous"]:
-            row["text"] = str(texts[row["row"]])
+        first = result.ranking[: len(found["rows"]["most_anomalous"])]
+        for row, i in zip(found["rows"]["most_anomalous"], first, strict=True):
+            row["text"] = str(texts[i])
     if tail:
         try:
             fitted = result.tail_fit()
@@ -78,7 +81,7 @@ def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list
             return {}  # whoever looks for differences finds some in any sample
         first = result.ranking[:N_ROWS_SHOWN]
         columns = {
-            "row": [str(row) for row in first],
+            "row": [str(row) for row in result.row_numbers[first]],
             "probability": [_share(result.answers.probability[row]) for row in first],
         }
         n_held = len(held(result))
@@ -88,7 +91,7 @@ def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list
     elif result.data_log_ratio is not None:
         first = result.ranking[:N_ROWS_SHOWN]
         columns = {
-            "row": [str(row) for row in first],
+            "row": [str(row) for row in result.row_numbers[first]],
             "log density ratio": [f"{result.data_log_ratio[row]:+.2f}" for row in first],
         }
     else:
@@ -107,7 +110,7 @@ def write_rows(path: Path, result: "TestResult") -> None:
     from sparker.findings.frames import free_name
     from sparker.findings.words import FDR
 
-    own: dict[str, list[str]] = {"row": [str(row) for row in range(len(result.data))]}
+    own: dict[str, list[str]] = {"row": [str(row) for row in result.row_numbers]}
     found = result.answers
     if found is not None:
         own["probability"] = [brief(value) for value in found.probability]
@@ -117,18 +120,27 @@ def write_rows(path: Path, result: "TestResult") -> None:
         own["region"] = [str(number) for number in result.region_of_row]
     if result.data_log_ratio is not None:
         own["log_ratio"] = [brief(value) for value in result.data_log_ratio]
-    labels = result.column_labels
+    given = result.values
     file = StringIO(newline="")
     writer = csv.writer(file)
     # The user's own columns keep their names, whatever else is said of the rows.
-    writer.writerow([*(free_name(name, labels) for name in own), *labels])
-    for said, values in zip(zip(*own.values(), strict=True), result.data, strict=True):
-        writer.writerow([*said, *(f"{value:.9g}" for value in values)])
+    writer.writerow([*(free_name(name, given) for name in own), *given])
+    shown = [*own.values(), *(as_cells(column) for column in given.values())]
+    writer.writerows(zip(*shown, strict=True))
     try:
         with whole_file(path) as target:
             target.write(file.getvalue().encode())
     except OSError as error:
         raise BadInput(f"the rows could not be written to {path}: {error.strerror}") from error
+
+
+def as_cells(column: "np.ndarray") -> list[str]:
+    """A column of any kind as text; nothing where a value is missing."""
+    if column.dtype.kind == "f":
+        return ["" if value != value else f"{value:.9g}" for value in column.tolist()]
+    if column.dtype.kind == "M":
+        return ["" if text == "NaT" else text for text in column.astype(str).tolist()]
+    return ["" if value is None else str(value) for value in column]
 
 
 def brief(value: float) -> str:

@@ -24,6 +24,9 @@ from sparker.cli.options import (
     reader_may_leave,
     statistic_option,
     store_option,
+    table_options,
+    table_settings,
+    warnings_on_stderr,
 )
 from sparker.cli.pictures import picture_column, picture_files
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 @click.argument("reference")
 @click.argument("data")
 @column_options
+@table_options
 @click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
 @click.option(
     "--data-weights",
@@ -137,6 +141,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         first = _shown(first, tested)
     images = picture_files(options["images"], pictures, data, second)
     observables = [_observables(options["observables"], table) for table in (second, first)]
+    settings |= table_settings(options, second)
     settings |= {
         "null": _null(options["null"], options["pool"], options["group_rows"], first),
         "reference_weights": all_weights,
@@ -145,13 +150,17 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
     }
-    with cluster_at(options["scheduler"]) as cluster:
+    with cluster_at(options["scheduler"]) as cluster, warnings_on_stderr():
         if options["only"]:
             detect.run_toys(tested, second, only=options["only"], cluster=cluster, **settings)
             say_made(options["only"], options["store"], settings["n_toys"])
             return
         found = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
     result = replace(found, files=(reference, data))
+    if found.data_rows is not None:  # rows were left out, and what belongs to them is, too
+        second = second.rows(found.data_rows)
+        images = None if images is None else [images[row] for row in found.data_rows]
+        observables = [_observables(options["observables"], second), None]
     texts = second.extra[options["text"]].tolist() if options["text"] else None
     _check_floor(options["alpha"], result)
     anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]

@@ -11,6 +11,7 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 from sparker.nulls.labels import DATA, REFERENCE
 from sparker.nulls.pool import Pool
+from sparker.tables.encoding import Encoding
 
 MAX_LEVELS = 12
 """Up to this many different values a column is counted value by value."""
@@ -27,6 +28,9 @@ LEVEL = 0.05
 SMOOTH, COUNTED, RELABELLED = "Kolmogorov-Smirnov", "chi-square", "relabelled"
 
 
+Quartiles = tuple[float, float, float]
+
+
 class ColumnTest(NamedTuple):
     """What one column shows."""
 
@@ -37,8 +41,9 @@ class ColumnTest(NamedTuple):
     differences of their shares. Between 0 and 1."""
     p_value: float
     """Corrected for the number of columns."""
-    reference_quartiles: tuple[float, float, float]
-    data_quartiles: tuple[float, float, float]
+    reference_quartiles: Quartiles | None
+    """None of a category."""
+    data_quartiles: Quartiles | None
 
     @property
     def differs(self) -> bool:
@@ -46,8 +51,10 @@ class ColumnTest(NamedTuple):
         return self.p_value <= LEVEL
 
 
-def column_tests(pool: Pool, rng: np.random.Generator, *, independent: bool) -> list[ColumnTest]:
-    """Test every column that varies.
+def column_tests(
+    pool: Pool, rng: np.random.Generator, encoding: Encoding, *, independent: bool
+) -> list[ColumnTest]:
+    """Test every column that varies, its values where it has any and where they are missing.
 
     Where rows are exchangeable one by one, by the classical tests, corrected after Holm. Where they
     are not, by the labels that are possible, corrected by the largest difference of all columns.
@@ -58,11 +65,25 @@ def column_tests(pool: Pool, rng: np.random.Generator, *, independent: bool) -> 
     most = max(len(is_data), MAX_VALUES // n_columns - len(is_data))
     if len(is_reference) > most and independent:
         is_reference = rng.choice(is_reference, most, replace=False)
-    varying = [i for i in range(n_columns) if np.ptp(pool.points[:, i]) > 0]
-    values = pool.points.astype(np.float64)
+    values, blocks, lacking = pool.points.astype(np.float64), encoding.blocks, encoding.lacking
+    for block in blocks:
+        if len(block) > 1:  # of a category: which of its values a row has
+            values[:, block[0]] = np.where(
+                values[:, block].any(1), values[:, block].argmax(1), len(block)
+            )
+    categories = {block[0] for block in blocks if len(block) > 1}
+    varying = [block[0] for block in blocks if np.ptp(values[:, block[0]]) > 0]
     if not independent:
-        return _relabelled(pool, values, varying)
-    found = [(i, *_alone(values[is_data, i], values[is_reference, i])) for i in varying]
+        return _relabelled(pool, values, varying, categories)
+
+    def of(rows: np.ndarray, i: int) -> np.ndarray:
+        there = values[rows, lacking[i]] == 0 if i in lacking else slice(None)
+        return np.asarray(values[rows, i][there])
+
+    varying = [i for i in varying if len(of(is_data, i)) and len(of(is_reference, i))]
+    found = [
+        (i, *_alone(of(is_data, i), of(is_reference, i), counted=i in categories)) for i in varying
+    ]
     corrected = holm(np.array([p for *_, p in found]))
     return [
         ColumnTest(
@@ -70,8 +91,8 @@ def column_tests(pool: Pool, rng: np.random.Generator, *, independent: bool) -> 
             test,
             distance,
             float(p),
-            _quartiles(values[is_reference, i]),
-            _quartiles(values[is_data, i]),
+            None if i in categories else _quartiles(of(is_reference, i)),
+            None if i in categories else _quartiles(of(is_data, i)),
         )
         for (i, test, distance, _), p in zip(found, corrected, strict=True)
     ]
@@ -91,10 +112,12 @@ def holm(p: np.ndarray) -> np.ndarray:  # (k,) -> (k,)
     return found
 
 
-def _alone(data: np.ndarray, reference: np.ndarray) -> tuple[str, float, float]:
+def _alone(
+    data: np.ndarray, reference: np.ndarray, *, counted: bool = False
+) -> tuple[str, float, float]:
     """The test of one column by itself: its name, a distance, a p-value."""
     levels, code = np.unique(np.concatenate([data, reference]), return_inverse=True)
-    if len(levels) > MAX_LEVELS:
+    if len(levels) > MAX_LEVELS and not counted:
         found = ks_2samp(data, reference, method="auto")
         return SMOOTH, float(found.statistic), float(found.pvalue)
     table = np.stack(
@@ -112,7 +135,9 @@ def _alone(data: np.ndarray, reference: np.ndarray) -> tuple[str, float, float]:
     return COUNTED, distance, float(chi2_contingency(table, correction=False).pvalue)
 
 
-def _relabelled(pool: Pool, values: np.ndarray, varying: list[int]) -> list[ColumnTest]:
+def _relabelled(
+    pool: Pool, values: np.ndarray, varying: list[int], categories: set[int]
+) -> list[ColumnTest]:
     """The largest differences of distribution functions, beside those of other labellings."""
     most = pool.experiments().n_toys
     n_toys = MAX_TOYS if most is None else min(most, MAX_TOYS)
@@ -133,13 +158,13 @@ def _relabelled(pool: Pool, values: np.ndarray, varying: list[int]) -> list[Colu
             RELABELLED,
             float(distance[0, k]),
             float(p[k]),
-            _quartiles(values[own, column]),
-            _quartiles(values[data, column]),
+            None if column in categories else _quartiles(values[own, column]),
+            None if column in categories else _quartiles(values[data, column]),
         )
         for k, column in enumerate(varying)
     ]
 
 
-def _quartiles(values: np.ndarray) -> tuple[float, float, float]:
+def _quartiles(values: np.ndarray) -> Quartiles:
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     return float(low), float(middle), float(high)

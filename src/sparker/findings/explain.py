@@ -16,6 +16,7 @@ from sparker.nulls import Permutation, Samples
 from sparker.nulls.experiments import relabelled
 from sparker.nulls.pool import Pool
 from sparker.statistics.contract import Statistic
+from sparker.tables.encoding import Encoding
 
 STREAM = 0x0A45
 """The random numbers of this module are nobody else's."""
@@ -70,10 +71,17 @@ def explain(
     seed: int,
     chunk: int | None,
     group_rows: int | None,
+    encoding: Encoding,
+    numbers: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
 ) -> Answers:
-    """Find all answers, by relabelling rows and by hiding reference rows among the data."""
+    """Find all answers, by relabelling rows and by hiding reference rows among the data.
+
+    ``encoding`` says which features make up a column, ``numbers`` are those of the user's rows,
+    where some were left out.
+    """
     rng = np.random.default_rng([seed, STREAM])
-    known, numbers = enough(observed.shown, rng)
+    known, chosen = enough(observed.shown, rng)
+    called = _Called(*numbers, chosen)
     try:
         pool = Permutation(group_rows).pool(known, seed)
     except ValueError as error:
@@ -94,7 +102,7 @@ def explain(
         given = known.expected is None and known.strata is None
         least = bound.at_least(toys, all_orders, level, given=given)
     unknown = np.full(len(known.data), np.nan)
-    columns = column_tests(pool, rng, independent=independent)
+    columns = column_tests(pool, rng, encoding, independent=independent)
     columns.sort(key=lambda one: (one.p_value, -one.distance))
     answers = Answers(least, unknown, unknown, None, (), tuple(columns))
     # Strata are not all as large beside the data: a search would find that, and no anomaly.
@@ -107,7 +115,7 @@ def explain(
         score = rows.scores(fitted, rows.membership(mixtures, all_orders, len(points)), rng)
         found = rules.search(pool.points, mixtures[0], all_orders, score[0])
         answers = _by_mixtures(
-            answers, mixtures, score, found, pool, known, numbers, independent=independent
+            answers, mixtures, score, found, pool, known, called, independent=independent
         )
         if least is not None and independent:
             by_score = bound.by_score(score[0], mixtures[0], rng, level)
@@ -118,6 +126,21 @@ def explain(
         return answers
     sure = p_value <= LEVEL or bool(regions.held(answers.regions, p_value))
     return answers._replace(at_least=agreeing(answers.at_least, known, sure=sure))
+
+
+class _Called(NamedTuple):
+    """What the user calls the rows: their numbers before any were left out."""
+
+    reference: np.ndarray | None
+    data: np.ndarray | None
+    chosen: np.ndarray  # (n,) of the reference rows, those that are looked at
+
+    def row(self, of_data: int, of_reference: int) -> str:
+        """A row that is one of the data, if its number there is not negative."""
+        if of_data >= 0:
+            return f"data row {of_data if self.data is None else self.data[of_data]}"
+        number = self.chosen[of_reference]
+        return f"reference row {number if self.reference is None else self.reference[number]}"
 
 
 def enough(observed: Samples, rng: np.random.Generator) -> tuple[Samples, np.ndarray]:  # (n,)
@@ -140,7 +163,7 @@ def _by_mixtures(
     found: list[Found],
     pool: Pool,
     observed: Samples,
-    numbers: np.ndarray,
+    called: "_Called",
     *,
     independent: bool,
 ) -> Answers:
@@ -163,7 +186,7 @@ def _by_mixtures(
         probability=by_row(np.mean(probability, axis=0)),
         score=by_row(score[1:, counted.is_data].mean(0)),
         row_p_values=by_row(rows.p_values(score[0], counted)) if independent else None,
-        regions=_counted(found, counted, pool, observed, numbers, independent=independent),
+        regions=_counted(found, counted, pool, observed, called, independent=independent),
     )
 
 
@@ -187,7 +210,7 @@ def _counted(
     mixture: Mixture,
     pool: Pool,
     observed: Samples,
-    numbers: np.ndarray,  # (N_R,) what the reference rows are called
+    called: "_Called",
     *,
     independent: bool,
 ) -> tuple[Region, ...]:
@@ -202,10 +225,7 @@ def _counted(
         inside = np.sort(place[one.inside & mixture.is_data])
         around = None
         if one.centre is not None:
-            number = int(place[one.centre])
-            like = f"data row {number}"
-            if number < 0:
-                like = f"reference row {numbers[pool.rows[one.centre]]}"
+            like = called.row(int(place[one.centre]), int(pool.rows[one.centre]))
             around = f"the {int(one.inside.sum())} rows most like {like}"
         counted.append(
             Region(

@@ -10,16 +10,6 @@ Frame = Any
 """A data frame of the library that the samples came from; of arrays, a structured NumPy array."""
 
 
-def kind_of(samples: Any) -> str | None:
-    """The library of a data frame, by name; None for anything else."""
-    if not nw.dependencies.is_into_dataframe(samples):
-        return None
-    try:
-        return nw.from_native(samples, eager_only=True).implementation.name.lower()
-    except (TypeError, ValueError):  # such as columns of the same name
-        return None
-
-
 def as_frame(table: Mapping[str, Sequence[Any] | np.ndarray], kind: str | None) -> Frame:
     """Columns as a data frame of this kind.
 
@@ -33,8 +23,9 @@ def as_frame(table: Mapping[str, Sequence[Any] | np.ndarray], kind: str | None) 
         for name, values in columns.items():
             found[name] = values
         return found
+    plain = {name: v.tolist() if v.dtype == object else v for name, v in columns.items()}
     try:
-        return nw.from_dict(columns, backend=cast(Any, kind)).to_native()
+        return nw.from_dict(plain, backend=cast(Any, kind)).to_native()
     except ModuleNotFoundError as error:
         raise ValueError(
             f"the samples came as data frames of {kind}, which is not installed here; install it"

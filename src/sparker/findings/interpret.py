@@ -1,5 +1,6 @@
 """From the table of toys to an answer: which width, which rows, what to know of them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +23,7 @@ def interpret(
     table: Table,
     ranked: Ranked,
     n_made: int,
-    names: tuple[str, ...],  # of the columns, where they have any
+    labels: Sequence[str],  # of the columns
 ) -> dict[str, Any]:
     """What the observed row of the table says beside its toys: most of a ``Result``."""
     transform = prepared.transform
@@ -65,9 +66,8 @@ def interpret(
         "competition": plain(statistic.competition),
         "expected": observed.expected,
         "n_reference": len(observed.reference),
-        "names": names,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "notes": _notes(transform, observed, names),
+        "notes": _notes(transform, observed, labels),
     }
 
 
@@ -117,9 +117,9 @@ def _kept(observed: Samples) -> dict[str, np.ndarray]:
     return {"data": observed.data, "reference": shown[kept], "reference_rows": kept}
 
 
-def _notes(transform: Transform, observed: Samples, names: tuple[str, ...]) -> tuple[str, ...]:
+def _notes(transform: Transform, observed: Samples, labels: Sequence[str]) -> tuple[str, ...]:
     notes = []
-    dropped = [names[i] if names else str(i) for i in transform.dropped]
+    dropped = [labels[i] for i in transform.dropped]
     if dropped:
         which = f"{'s' * (len(dropped) > 1)} {', '.join(dropped)} "
         which += "do not vary and were" if len(dropped) > 1 else "does not vary and was"

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from sparker.findings.mixtures import Mixture
 from sparker.findings.rules import Condition, Found
+from sparker.tables.encoding import Feature
 
 LEVEL = 0.05
 """A region is confirmed if its p-value, corrected for the number of regions, is no larger."""
@@ -60,18 +61,18 @@ class Region(NamedTuple):
             return None
         return max(0.0, -self.interval[1]) if self.lack else self.interval[0]
 
-    def rule(self, names: Sequence[str]) -> str:
+    def rule(self, features: Sequence[Feature]) -> str:
         """In words."""
-        return self.around or " and ".join(one.text(names) for one in self.conditions)
+        return self.around or " and ".join(one.text(features) for one in self.conditions)
 
-    def to_dict(self, names: Sequence[str]) -> dict[str, object]:
-        """As JSON knows it."""
+    def to_dict(self, features: Sequence[Feature], numbers: np.ndarray) -> dict[str, object]:
+        """As JSON knows it; ``numbers`` are those of the user's rows."""
         low, high = self.interval or (None, None)
         return {
-            "rule": self.rule(names),
+            "rule": self.rule(features),
             "conditions": [
                 {
-                    "column": names[one.column],
+                    "column": features[one.column].label,
                     "above": one.above,
                     "at_most": one.at_most,
                 }
@@ -83,7 +84,7 @@ class Region(NamedTuple):
             "too_many": {"estimate": self.too_many, "low": low, "high": high},
             "p_value": self.p_value,
             "confirmed": self.confirmed,
-            "rows": list(self.rows),
+            "rows": numbers[list(self.rows)].tolist(),
         }
 
 

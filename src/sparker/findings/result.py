@@ -17,13 +17,24 @@ from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
-from sparker.engine.sample import as_points, check_columns, column_names
+from sparker.findings.columns import Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.frames import Frame, as_frame, free_name
 from sparker.findings.rows import listed
-from sparker.findings.saved import KIND, TUPLES, answers_parts, restore, same
+from sparker.findings.saved import (
+    GIVEN,
+    KIND,
+    TUPLES,
+    answers_parts,
+    given_parts,
+    restore,
+    same,
+)
 from sparker.findings.words import NOT_ALONE, finite, in_json, seen_by, sentences
 from sparker.system import archive
+from sparker.tables.checks import Caution
+from sparker.tables.encoding import IS, Encoding, Feature
+from sparker.tables.rows import more_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -69,11 +80,17 @@ class Result:
     reference_plane: np.ndarray  # (N_R, 2)
     directions: np.ndarray  # (r, 2) what spans that plane, in the r coordinates of the fit
     reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
-    data: np.ndarray  # (N_D, d) the data as they were given
-    reference: np.ndarray  # (n, d) reference rows as they were given, some if they are very many
+    data: np.ndarray  # (N_D, d) the data as numbers, see ``encoding``
+    reference: np.ndarray  # (n, d) reference rows as numbers, some if they are very many
     reference_rows: np.ndarray  # (n,) which of the N_R they are
-    names: tuple[str, ...]
-    """The names of the columns, where the samples came with any."""
+    encoding: Encoding
+    """How the columns became numbers, and which were left out."""
+    given: dict[str, np.ndarray]
+    """(N_D,) each: the columns of the data that are no plain numbers, or that name its rows."""
+    data_rows: np.ndarray | None
+    """(N_D,) which of the user's rows they are, where some were left out."""
+    warnings: tuple[Caution, ...]
+    """What looked suspicious about the samples."""
     frame: str | None
     """The library of the data frames that the samples came as, if they did."""
     preprocess: str
@@ -185,13 +202,13 @@ class Result:
         if fdr is not None:
             order = order[self.listed(fdr)[order]]
         own = {
-            "row": order,
+            "row": self.row_numbers[order],
             "probability": found.probability[order],
             "region": self.region_of_row[order],
         }
         if found.row_p_values is not None:
             own["p_value"] = found.row_p_values[order]
-        values = {name: self.data[order, i] for i, name in enumerate(self.column_labels)}
+        values = {name: column[order] for name, column in self.values.items()}
         # The user's own columns keep their names, whatever else is said of the rows.
         return as_frame({**{free_name(k, values): v for k, v in own.items()}, **values}, self.frame)
 
@@ -213,7 +230,7 @@ class Result:
         low, high = ([(one.interval or (np.nan, np.nan))[i] for one in found] for i in (0, 1))
         return as_frame(
             {
-                "rule": [one.rule(self.column_labels) for one in found],
+                "rule": [one.rule(self.features) for one in found],
                 "kind": ["missing" if one.lack else "too many" for one in found],
                 "data_rows": [one.n_data for one in found],
                 "expected": [one.expected for one in found],
@@ -228,7 +245,7 @@ class Result:
 
     def columns(self) -> Frame:
         """Each column on its own, as drift tools show it; the most different first."""
-        found, labels = self._explained.columns, self.column_labels
+        found, labels = self._explained.columns, self.tested_labels
         return as_frame(
             {
                 "column": [labels[one.column] for one in found],
@@ -236,22 +253,56 @@ class Result:
                 "distance": [one.distance for one in found],
                 "p_value": [one.p_value for one in found],
                 "differs": [one.differs for one in found],
-                "reference_median": [one.reference_quartiles[1] for one in found],
-                "data_median": [one.data_quartiles[1] for one in found],
+                "reference_median": [_middle(one.reference_quartiles) for one in found],
+                "data_median": [_middle(one.data_quartiles) for one in found],
             },
             self.frame,
         )
 
     @property
-    def column_labels(self) -> list[str]:
-        """The names of the columns, or their numbers."""
-        if not self.names:
-            return [f"column {i}" for i in range(self.data.shape[1])]
-        twice = {name for name in self.names if self.names.count(name) > 1 or not name.strip()}
-        return [
-            f"{name} (column {i})" if name in twice else " ".join(name.split())
-            for i, name in enumerate(self.names)
-        ]
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, where the samples came with any."""
+        return tuple(one.name for one in self.encoding.columns) if self.encoding.named else ()
+
+    @property
+    def features(self) -> tuple[Feature, ...]:  # (d,)
+        """What each number of a row is, and how conditions on it read."""
+        found = self.encoding.features
+        labels = self.column_labels
+        return tuple(
+            one if one.label == label else one._replace(column=label)
+            for one, label in zip(found, labels, strict=True)
+        )
+
+    @property
+    def column_labels(self) -> list[str]:  # (d,)
+        """What the numbers of a row are called."""
+        return self.encoding.labels
+
+    @property
+    def tested_labels(self) -> list[str]:  # (d,)
+        """The same where columns are tested one by one: of a category, the name of the column."""
+        found, features = self.column_labels, self.encoding.features
+        for first, *_ in self.encoding.blocks:
+            if features[first].kind == IS:
+                found[first] = features[first].column
+        return found
+
+    @property
+    def row_numbers(self) -> np.ndarray:  # (N_D,)
+        """Which of the user's rows the data rows are, counted from 0."""
+        return np.arange(len(self.data)) if self.data_rows is None else self.data_rows
+
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        """(N_D,) each: the user's columns, as they came."""
+        named = {one.name for one in self.encoding.columns}
+        found = {name: column for name, column in self.given.items() if name not in named}
+        place = 0
+        for one in self.encoding.columns:
+            found[one.name] = self.given.get(one.name, self.data[:, place])
+            place += len(one.features)
+        return found
 
     @property
     def region_of_row(self) -> np.ndarray:  # (N_D,)
@@ -271,14 +322,15 @@ class Result:
     def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i at new rows, preprocessed as the samples were."""
         model = self.model
-        check_columns("rows", column_names(rows), "the test's reference", self.names)
+        encoded, _ = more_rows("rows", rows, self.encoding, "indicator")
         try:
             competition = option(str(self.competition))
         except ValueError as error:
             raise ValueError(
                 "new rows cannot be scored: the kernels competed in a way that is not sparker's own"
             ) from error
-        return ensemble.components(model, self.transform(as_points("rows", rows)), competition)
+        points = encoded.points.astype(self.data.dtype, copy=False)
+        return ensemble.components(model, self.transform(points), competition)
 
     def log_ratio(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N,)
         """The log density ratio f at new rows."""
@@ -309,6 +361,7 @@ class Result:
             lines.append(
                 f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
             )
+        lines += [f"warning: {one.text}" for one in self.warnings]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -356,6 +409,8 @@ class Result:
             "reference_rows": self.n_reference,
             "columns": list(self.names),
             "dropped_columns": self.transform.dropped.tolist(),
+            "encoding": self.encoding.to_dict(),
+            "warnings": [one._asdict() for one in self.warnings],
             "settings": self.settings,
             "seed": self.seed,
             "versions": self.versions,
@@ -374,6 +429,11 @@ class Result:
             value = getattr(self, field.name)
             if isinstance(value, Answers):
                 header[field.name], arrays = answers_parts(value)
+                contents |= arrays
+            elif isinstance(value, Encoding):
+                header[field.name] = value.to_dict()
+            elif field.name == GIVEN:
+                header[GIVEN], arrays = given_parts(value)
                 contents |= arrays
             elif isinstance(value, TUPLES):
                 contents |= {f"{field.name}.{k}": np.asarray(v) for k, v in value._asdict().items()}
@@ -412,6 +472,10 @@ class Result:
             f"<TestResult p_value={self.p_value:.4g} significance {self.significance:.2f} "
             f"toys={self.n_toys}>"
         )
+
+
+def _middle(quartiles: Quartiles | None) -> float:
+    return np.nan if quartiles is None else quartiles[1]
 
 
 def _finite_quantile(values: np.ndarray, q: float) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparker.findings.mixtures import Mixture
 from sparker.findings.orders import AROUND, Order, counts, sizes, surprise
+from sparker.tables.encoding import Feature
 
 MAX_CONDITIONS = 3
 MAX_EXCESSES = 3
@@ -47,22 +48,9 @@ class Condition(NamedTuple):
             found &= column <= column.dtype.type(self.at_most)
         return found
 
-    def text(self, names: Sequence[str]) -> str:
+    def text(self, features: Sequence[Feature]) -> str:
         """In words."""
-        name = names[self.column]
-        if self.at_most is None:
-            return f"{name} above {_plain(self.above)}"
-        if self.above is None:
-            return f"{name} at most {_plain(self.at_most)}"
-        return f"{name} above {_plain(self.above)} and up to {_plain(self.at_most)}"
-
-
-def _plain(bound: float | None) -> str:
-    """All digits that count."""
-    assert bound is not None
-    if bound and not 1e-4 <= abs(bound) < 1e16:
-        return repr(bound)
-    return np.format_float_positional(bound, trim="-")
+        return features[self.column].text(self.above, self.at_most)
 
 
 class Found(NamedTuple):

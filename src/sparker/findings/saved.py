@@ -10,16 +10,20 @@ from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import as_weights
 from sparker.findings.bound import AtLeast
-from sparker.findings.columns import ColumnTest
+from sparker.findings.columns import ColumnTest, Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.regions import Region
 from sparker.findings.rules import Condition
+from sparker.tables.checks import Caution
+from sparker.tables.encoding import Encoding
 
 KIND = "test result"
 ANSWERS = "answers"
 ARRAYS = "probability", "score", "row_p_values"
 """Those of the answers that are written as arrays; the others are plain values."""
 
+
+GIVEN = "given"
 
 TUPLES = Ensemble | Measured | Transform
 """What is written to a file part by part."""
@@ -41,6 +45,10 @@ def restore(
     for name in names:
         if name in contents:
             values[name] = contents[name]
+        elif name == GIVEN:
+            values[name] = _given(header[name], contents)
+        elif name == "encoding":
+            values[name] = Encoding.from_dict(header[name])
         elif name == ANSWERS:
             values[name] = _answers(header[name], contents)
         elif name in PARTS and f"{name}.{PARTS[name]._fields[0]}" in contents:
@@ -50,7 +58,8 @@ def restore(
             values[name] = header[name]
     low, high = values["interval"]
     values["interval"] = float(low), float(high)
-    for name in ("names", "notes", "families", "files"):
+    values["warnings"] = tuple(Caution(str(code), str(text)) for code, text in values["warnings"])
+    for name in ("notes", "families", "files"):
         values[name] = tuple(str(item) for item in values[name])
     n_widths, n_families = len(values["widths"]), len(values["families"])
     observed, null = values["observed"], values["null"]
@@ -65,6 +74,12 @@ def restore(
         if not 0 <= values[name] < end:
             raise ValueError(f"{name} is {values[name]}")
     n_data, n_columns = len(values["data_plane"]), len(values["transform"].centre)
+    if len(values["encoding"].features) != n_columns:
+        raise ValueError("its encoding is of other columns")
+    for name, column in values[GIVEN].items():
+        _check_shape(f"column {name}", column, (n_data,))
+    if values["data_rows"] is not None:
+        _check_shape("data_rows", values["data_rows"], (n_data,))
     _check_shape("data", values["data"], (n_data, n_columns))
     _check_shape("reference", values["reference"], (len(values["reference_rows"]), n_columns))
     if not np.all(np.isin(values["reference_rows"], np.arange(len(values["reference_plane"])))):
@@ -79,6 +94,30 @@ def restore(
         n_reference = len(values["reference_plane"])
         values["reference_weights"] = as_weights("reference_weights", weights, n_reference)
     return values
+
+
+def given_parts(given: Mapping[str, np.ndarray]) -> tuple[list[Any], dict[str, np.ndarray]]:
+    """Columns of any kind as plain values, and numbers and times as arrays."""
+    plain = [
+        [name, column.tolist() if column.dtype == object else None]
+        for name, column in given.items()
+    ]
+    arrays = {
+        f"{GIVEN}.{i}": column for i, column in enumerate(given.values()) if column.dtype != object
+    }
+    return plain, arrays
+
+
+def _given(plain: Any, contents: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    found = {}
+    for i, (name, cells) in enumerate(plain):
+        if cells is None:
+            found[str(name)] = contents[f"{GIVEN}.{i}"]
+        else:
+            column = np.empty(len(cells), object)
+            column[:] = [c if c is None or isinstance(c, bool) else str(c) for c in cells]
+            found[str(name)] = column
+    return found
 
 
 def answers_parts(answers: Answers) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -106,10 +145,17 @@ def _answers(plain: Mapping[str, Any] | None, contents: Mapping[str, np.ndarray]
         row_p_values=arrays["row_p_values"],
         regions=tuple(_region(*values) for values in plain["regions"]),
         columns=tuple(
-            ColumnTest(int(i), str(test), float(distance), float(p), tuple(before), tuple(after))
-            for i, test, distance, p, before, after in plain["columns"]
+            ColumnTest(int(i), str(test), float(distance), float(p), *map(_quartiles, quartiles))
+            for i, test, distance, p, *quartiles in plain["columns"]
         ),
     )
+
+
+def _quartiles(given: Any) -> Quartiles | None:
+    if given is None:
+        return None
+    low, middle, high = map(float, given)
+    return low, middle, high
 
 
 def _region(
@@ -160,12 +206,15 @@ def same(one: Any, other: Any) -> bool:
         return isinstance(other, Answers) and all(
             same(a, b) for a, b in zip(one, other, strict=True)
         )
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, TUPLES):
         return isinstance(other, type(one)) and all(
             same(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True)
         )
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and bool(
-            one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
+            one.dtype == other.dtype
+            and np.array_equal(one, other, equal_nan=one.dtype.kind in "fcM")
         )
     return bool(one == other)

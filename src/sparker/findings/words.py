@@ -8,6 +8,7 @@ import numpy as np
 from sparker.findings import regions
 from sparker.findings.bound import CONFIDENCE
 from sparker.findings.regions import Region
+from sparker.tables.encoding import Feature
 
 if TYPE_CHECKING:
     from sparker.findings.result import Result
@@ -87,22 +88,24 @@ def sees_something(result: "Result") -> bool:
 def where(result: "Result") -> list[str]:
     """The regions that hold, in words."""
     assert result.answers is not None
-    found, labels = held(result), result.column_labels
+    found, features = held(result), result.features
     if found:
         alone = "" if result.p_value <= LEVEL else "; the test as a whole does not see it"
-        return [f"where: {in_words(one, labels)}{alone}" for one in found]
+        return [f"where: {in_words(one, features)}{alone}" for one in found]
     if result.p_value > LEVEL or not result.answers.regions:
         return []
     if result.answers.row_p_values is None:
-        first = in_words(result.answers.regions[0], labels)
+        first = in_words(result.answers.regions[0], features)
         return [f"where: most likely {first}; not confirmed, as {NOT_ALONE}"]
     return ["where: no region holds on rows that were not used to find it"]
 
 
-def in_words(region: Region, labels: Sequence[str]) -> str:
+def in_words(region: Region, features: Sequence[Feature]) -> str:
     """A region, and what was counted there."""
     expected = f"{region.expected:.1f}"
-    text = f"{region.rule(labels)}: {region.n_data:,} data {_rows(region.n_data)} where {expected} "
+    text = (
+        f"{region.rule(features)}: {region.n_data:,} data {_rows(region.n_data)} where {expected} "
+    )
     text += f"{'is' if expected == '1.0' else 'are'} expected"
     if region.least is not None:
         text += f", at least {region.least:.0f} {'missing' if region.lack else 'too many'}"
@@ -116,14 +119,14 @@ def which_rows(result: "Result") -> str:
     assert result.answers is not None
     if not sees_something(result) or np.isnan(result.answers.probability).all():
         return ""
-    order = result.ranking
-    first = ", ".join(str(row) for row in order[:5])
+    order, numbers = result.ranking, result.row_numbers
+    first = ", ".join(str(row) for row in numbers[order[:5]])
     if result.answers.row_p_values is None:
         return f"which rows: most anomalous {first}; no list of them can be sure, as {NOT_ALONE}"
     in_list = result.listed(FDR)
     n = int(in_list.sum())
     if n:
-        first = ", ".join(str(row) for row in order[in_list[order]][:5])
+        first = ", ".join(str(row) for row in numbers[order[in_list[order]][:5]])
         return (
             f"which rows: {n:,} {_rows(n)} can be listed of which about {FDR:.0%} at most are "
             f"ordinary, first of all {first}"
@@ -141,7 +144,7 @@ def which_columns(result: "Result") -> str:
     if not differ:
         shows = "shows it" if sees_something(result) else "differs"
         return f"column by column: no single column {shows}"
-    labels = result.column_labels
+    labels = result.tested_labels
     named = ", ".join(labels[one.column] for one in differ[:N_COLUMNS])
     more = ", ..." if len(differ) > N_COLUMNS else ""
     alone = "" if sees_something(result) else "; the test as a whole does not see it"
@@ -152,7 +155,7 @@ def which_columns(result: "Result") -> str:
 def in_json(result: "Result") -> dict[str, Any]:
     """The answers as JSON knows them; the rows are those of the list, or the ten first."""
     assert result.answers is not None
-    found, labels = result.answers, result.column_labels
+    found, labels, numbers = result.answers, result.tested_labels, result.row_numbers
     bound = found.at_least
     is_listed = (
         np.zeros(len(result.data), bool) if found.row_p_values is None else result.listed(FDR)
@@ -165,12 +168,12 @@ def in_json(result: "Result") -> dict[str, Any]:
             "missing_at_least": bound.missing,
             "confidence": CONFIDENCE,
         },
-        "regions": [region.to_dict(labels) for region in found.regions],
+        "regions": [region.to_dict(result.features, numbers) for region in found.regions],
         "rows": {
             "fdr": None if found.row_p_values is None else FDR,
-            "listed": [int(row) for row in result.ranking if is_listed[row]],
+            "listed": [int(numbers[row]) for row in result.ranking if is_listed[row]],
             "most_anomalous": [
-                {"row": int(row), "probability": finite(float(found.probability[row]))}
+                {"row": int(numbers[row]), "probability": finite(float(found.probability[row]))}
                 for row in result.ranking[:10]
             ],
         },
@@ -181,8 +184,8 @@ def in_json(result: "Result") -> dict[str, Any]:
                 "distance": one.distance,
                 "p_value": one.p_value,
                 "differs": one.differs,
-                "reference_quartiles": list(one.reference_quartiles),
-                "data_quartiles": list(one.data_quartiles),
+                "reference_quartiles": one.reference_quartiles,
+                "data_quartiles": one.data_quartiles,
             }
             for one in found.columns
         ],

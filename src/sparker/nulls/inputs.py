@@ -108,7 +108,7 @@ def _weights(
         return None, None
     name, of_data_name = "reference_weights", "reference_weights of the data rows"
     if callable(given):
-        given = _evaluated(given, reference, data, n_data)
+        given = evaluated(given, reference, data, n_data)
     if not is_pair(given):
         weights = as_weights(name, given, n_reference)  # type: ignore[arg-type]
         return (None, None) if np.all(weights == weights[0]) else (weights, None)
@@ -131,7 +131,7 @@ def _weights(
     return weights, of_data
 
 
-def _evaluated(
+def evaluated(
     function: Callable[[Any], ArrayLike], reference: Reference, data: Any, n_data: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """A function's weights of the rows as they were given."""

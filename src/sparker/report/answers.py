@@ -1,5 +1,6 @@
 """The answers as the page shows them: sentences, regions, the rows to mark, columns one by one."""
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from sparker.findings.regions import Region
 from sparker.findings.result import Result
 from sparker.findings.rules import Condition
 from sparker.report.words import as_sentence, digits_for, number
+from sparker.tables.encoding import TIME, Feature
 
 CERTAIN = "confirmed"
 OPEN = "not confirmed: it may be chance"
@@ -116,7 +118,7 @@ def _place(result: Result, i: int, region: Region) -> Place:
     status = CERTAIN if region.confirmed else OPEN if region.p_value is not None else UNKNOWN
     return Place(
         number=i,
-        rule=region.rule(result.column_labels),
+        rule=region.rule(result.features),
         lack=region.lack,
         n_data=region.n_data,
         expected=f"{region.expected:,.1f}",
@@ -128,16 +130,22 @@ def _place(result: Result, i: int, region: Region) -> Place:
     )
 
 
+def _values(
+    feature: Feature, own: Sequence[float], both: Sequence[Sequence[float]]
+) -> Iterator[str]:
+    """Numbers with as many digits as tell them apart; times as the calendar has them."""
+    digits = digits_for([value for some in both for value in some], QUARTILE_DIGITS)
+    for value in own:
+        yield feature.value(value) if feature.kind == TIME else number(value, digits)
+
+
 def _columns(result: Result) -> list[Line]:
     assert result.answers is not None
-    labels = result.column_labels
+    labels = result.tested_labels
     lines = []
     for one in result.answers.columns:
-        digits = digits_for([*one.reference_quartiles, *one.data_quartiles], QUARTILE_DIGITS)
-        before, after = (
-            tuple(number(value, digits) for value in quartiles)
-            for quartiles in (one.reference_quartiles, one.data_quartiles)
-        )
+        both = [one.reference_quartiles or (), one.data_quartiles or ()]
+        before, after = (tuple(_values(result.features[one.column], own, both)) for own in both)
         lines.append(
             Line(
                 labels[one.column],

@@ -1,14 +1,12 @@
-"""What the user brings: tables from files, one row an event, one column a feature.
+"""What the user brings: tables from files and data frames, columns of any kind, as numbers.
 
-May import: system. A module for each format declares its ``FORMATS``, by suffix. Every format is
-opened as a ``Source``, which knows its columns and hands out pieces of them. So what is asked of a
-table (which columns, are they numbers, is a value missing) is asked once, for all formats alike.
-Nothing is ever unpickled.
+May import: system. Every format of files (``formats``) is opened as a ``Source``, which knows its
+columns and hands out pieces of them. Files, data frames and arrays all become a ``Table``. What its
+columns hold is decided once, for all of them alike, and written down as an ``Encoding``. Nothing is
+ever unpickled.
 
-    errors, cells -> source, format -> text -> delimited, json_lines
-                                    -> stored -> numpy_files, hdf5
-                                    -> parquet, root
-                  -> files, which finds them, and columns -> table, info
+    errors, cells -> source, format -> text, stored -> formats -> files, columns -> table, info
+    kinds, identifiers, checks -> encoding -> rows, which encodes a table; frames makes one
 """
 
 from sparker.tables.errors import FileError

@@ -108,6 +108,18 @@ def typed_from_text(pieces: Sequence[Cells]) -> np.ndarray:
         return _strings(cells)
 
 
+def plain_values(cells: Cells) -> list[Any]:
+    """Cells of a column that is no numbers: texts, True and False, None for missing ones."""
+    return [
+        None
+        if is_missing(value)
+        else bool(value)
+        if isinstance(value, bool | np.bool_)
+        else as_string(value)
+        for value in as_values(cells)
+    ]
+
+
 def _strings(values: Iterable[Any]) -> np.ndarray:
     # As objects: in an array of fixed width all would be as long as the longest text.
     return np.array([as_string(value) for value in values], object)

@@ -11,6 +11,14 @@ class FileError(ValueError):
     """A file that does not hold the table asked for; what is wrong with it and what to do."""
 
 
+class DataWarning(UserWarning):
+    """Something about the samples that one should know before one believes the answer."""
+
+
+class ColumnsError(ValueError):
+    """Columns that cannot be compared; what is wrong with each, and what to do."""
+
+
 def some(names: Iterable[str], most: int = 12) -> str:
     """Names as errors list them: the first ones, and how many there are."""
     every = [name or "''" for name in names]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sparker.tables import formats
 from sparker.tables.errors import FileError, short, some
 from sparker.tables.format import Format
 from sparker.tables.source import Source
@@ -17,10 +18,8 @@ from sparker.tables.source import Source
 
 def _formats() -> dict[str, Format]:
     found: dict[str, Format] = {}
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        if module.name not in ("files", "table", "info"):  # which stand on this module
-            there = importlib.import_module(f"sparker.tables.{module.name}")
-            found |= getattr(there, "FORMATS", {})
+    for module in pkgutil.iter_modules(formats.__path__):
+        found |= importlib.import_module(f"{formats.__name__}.{module.name}").FORMATS
     return found
 
 

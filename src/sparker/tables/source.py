@@ -1,11 +1,11 @@
 """A table that is open: the one thing that formats make, and that readers ask."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.tables.cells import Cells, numbers_from_values, typed_from_values
+from sparker.tables.cells import Cells, numbers_from_values, plain_values, typed_from_values
 
 Piece = tuple[str, int, Cells]  # a column, a row, the cells from there on
 
@@ -27,6 +27,8 @@ class Source(NamedTuple):
     single: Collection[str] = ()  # columns of floats of single precision or less
     numbers: Callable[[Cells], np.ndarray] = numbers_from_values
     typed: Callable[[Sequence[Cells]], np.ndarray] = typed_from_values
+    plain: Callable[[Cells], list[Any]] = plain_values
+    """Cells of a column that is no numbers: texts, True and False, None for missing ones."""
     where: Callable[[int], str] = "row {}".format  # of a row in the piece that came last
 
     @property

@@ -1,9 +1,8 @@
-"""A file as a table: its features as points, all of them finite, and what is wanted beside."""
+"""A file as a table: its features column by column, and what is wanted beside them."""
 
 import os
-import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,20 +10,59 @@ import numpy as np
 from sparker.system.memmap import check_disk, forget
 from sparker.tables.cells import Cells, NotANumberError
 from sparker.tables.columns import choose
-from sparker.tables.errors import FileError, check_memory, short
+from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
 from sparker.tables.source import Source
 
 
 class Table(NamedTuple):
-    """What was read from a file. Where arrays go in, its points go in with their names."""
+    """Columns of any kind: what was read from a file, or came as a data frame.
 
-    points: np.ndarray  # (N, d), finite; float32 if all of it is in the file, float64 otherwise
-    columns: tuple[str, ...]  # (d,) names; empty where the file has none
-    extra: dict[str, np.ndarray]  # (N,) each: numbers, or strings as objects
+    Where arrays go in, a table of numbers goes in with its names.
+    """
+
+    points: np.ndarray
+    """(N, d) the numbers; NaN where one is missing, and in columns that hold something else."""
+    columns: tuple[str, ...] = ()
+    """(d,) names; empty where there are none."""
+    extra: dict[str, np.ndarray] = {}  # noqa: RUF012 (never changed)
+    """(N,) each: columns that are no features, as numbers or as strings."""
+    others: dict[int, np.ndarray] = {}  # noqa: RUF012
+    """(N,) each: the columns that are no numbers, by their places; see ``kinds``."""
+    lists: dict[int, str] = {}  # noqa: RUF012
+    """Columns of lists or objects, which are not read, and what they hold."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.others:
+            names = [self.name(i) for i in self.others]
+            raise ValueError(f"these columns hold no numbers: {some(names)}")
         return np.array(self.points, dtype, copy=copy)
+
+    def column(self, place: int) -> np.ndarray:  # (N,)
+        """The values of one column."""
+        return self.others[place] if place in self.others else self.points[:, place]
+
+    def name(self, place: int) -> str:
+        """What a column is called."""
+        return self.columns[place] if self.columns else f"column {place}"
+
+    def take(self, places: Sequence[int]) -> "Table":
+        """Only these columns, in this order."""
+        points = self.points if list(places) == list(range(self.points.shape[1])) else (
+            self.points[:, list(places)]
+        )  # fmt: skip
+        names = tuple(self.columns[i] for i in places) if self.columns else ()
+        others = {new: self.others[old] for new, old in enumerate(places) if old in self.others}
+        lists = {new: self.lists[old] for new, old in enumerate(places) if old in self.lists}
+        return self._replace(points=points, columns=names, others=others, lists=lists)
+
+    def rows(self, kept: np.ndarray) -> "Table":
+        """Only these rows."""
+        return self._replace(
+            points=self.points[kept],
+            extra={name: column[kept] for name, column in self.extra.items()},
+            others={place: column[kept] for place, column in self.others.items()},
+        )
 
 
 def read(
@@ -39,8 +77,10 @@ def read(
     r"""Read a table: its features as points, and the columns asked for beside them.
 
     Columns of files without names (.npy, .csv without a first line of names, 2-D datasets) go by
-    their numbers, "0", "1", ... Where 1-D arrays of the same length lie beside a 2-D one in an .npz
-    or HDF5 file, they can be asked for as ``extra``. Errors count rows from 0, lines from 1.
+    their numbers, "0", "1", ... A column that is not all numbers is read as texts, or as True and
+    False; what is missing is NaN or None. Where 1-D arrays of the same length lie beside a 2-D one
+    in an .npz or HDF5 file, they can be asked for as ``extra``. Errors count rows from 0, lines
+    from 1.
 
     Args:
         path: a .npy, .npz, .csv, .tsv, .jsonl (.ndjson), .parquet, .h5 (.hdf5) or .root file; text
@@ -78,6 +118,7 @@ def read(
             _make_room(points, source.n_rows or 0)
         kept: dict[str, list[Cells]] = {name: [] for name in extras}
         rows = dict.fromkeys((*features, *extras), 0)  # of each column, so far
+        no_numbers: set[str] = set()
         for name, start, cells in source.pieces(tuple(rows), not extras):
             rows[name] = stop = start + len(cells)
             if name in kept:
@@ -88,7 +129,13 @@ def read(
                     _make_room(points, stop + stop // 4)
                 if name == features[0]:  # a new block of rows
                     forget(points)
-                points[start:stop, position[name]] = _finite(source, name, start, cells)
+                numbers = None if name in no_numbers else _numbers(source, cells)
+                if numbers is None:
+                    no_numbers.add(name)
+                    numbers = np.full(len(cells), np.nan)
+                if on_disk:
+                    _check(source, name, start, numbers)
+                points[start:stop, position[name]] = numbers
         n_rows, most = min(rows.values()), max(rows.values())
         if n_rows < most:
             raise FileError(f"is damaged: its columns end after {n_rows} to {most} rows")
@@ -97,7 +144,29 @@ def read(
         if not on_disk:
             points.resize((n_rows, len(features)), refcheck=False)
         typed = {name: source.typed(cells) for name, cells in kept.items()}
-    return Table(points, features if source.named else (), typed)
+    others = {}
+    for name, column in _others(path, key, [name for name in features if name in no_numbers]):
+        if len(column) != n_rows:
+            raise FileError(f"{path} changed while it was read; wait until it is written")
+        others[position[name]] = column
+        points[:, position[name]] = np.nan
+    return Table(points, features if source.named else (), typed, others)
+
+
+def _others(
+    path: str | os.PathLike[str], key: str | None, names: list[str]
+) -> Iterator[tuple[str, np.ndarray]]:
+    """The columns that are no numbers, once more from the start: 007 is no 7 beside A12."""
+    if not names:
+        return
+    with open_table(path, key) as source:
+        kept: dict[str, list[Any]] = {name: [] for name in names}
+        for name, _, cells in source.pieces(tuple(names), False):
+            kept[name] += source.plain(cells)
+    for name, cells in kept.items():
+        column = np.empty(len(cells), object)
+        column[:] = cells
+        yield name, column
 
 
 def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
@@ -118,28 +187,28 @@ def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray
         return np.memmap(file, dtype, "w+", shape=(n_rows, n_features))
 
 
-def _finite(source: Source, name: str, start: int, cells: Cells) -> np.ndarray:
-    """A piece of a feature as numbers, all there and all finite."""
+def _numbers(source: Source, cells: Cells) -> np.ndarray | None:
+    """A piece of a feature as numbers, NaN where one is missing; None if it holds others."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
+        if cells.dtype.kind == "b":
+            return None
+    elif any(type(value) is bool for value in cells):
+        return None
     try:
-        numbers = source.numbers(cells)
-    except NotANumberError as error:
-        hint = ""
-        if isinstance(error.value, str) and re.fullmatch(r"[+-]?\d+,\d+", error.value.strip()):
-            hint = "write decimals with a point, "
+        return source.numbers(cells)
+    except NotANumberError:
+        return None
+
+
+def _check(source: Source, name: str, start: int, numbers: np.ndarray) -> None:
+    """Refuse to stream what is no number: such columns are encoded in memory only."""
+    if not np.isfinite(numbers).all():
+        index = int(np.argmin(np.isfinite(numbers)))
         raise FileError(
-            f"has {short(repr(error.value))} in {source.where(start + error.index)}, "
-            f"{source.label(name)}, which is not a number; {hint}encode it as numbers, or leave "
-            f"the column out with --ignore {name}"
-        ) from None
-    fine = np.isfinite(numbers)
-    if not fine.all():
-        index = int(np.argmin(fine))
-        what = "no value" if np.isnan(numbers[index]) else "an infinite value"
-        raise FileError(
-            f"has {what} in {source.where(start + index)}, {source.label(name)}; drop or fill in "
-            f"such rows, or leave the column out with --ignore {name}"
+            f"has no finite number in {source.where(start + index)}, {source.label(name)}, and "
+            f"only numbers can be streamed; leave the column out with --ignore {name}, or leave "
+            "out --stream"
         )
-    return numbers
 
 
 def _make_room(points: np.ndarray, n_rows: int) -> None:

@@ -1,0 +1,386 @@
+"""The one door: what users bring becomes samples of numbers, and what was done to them is kept.
+
+``sparker.test``, ``Monitor``, ``SparKer`` and the command line all come in here. All that is wrong
+is said at once; what looks suspicious becomes a caution, which goes wherever the answer goes.
+"""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparker.config import TestConfig
+from sparker.engine.sample import in_one_precision
+from sparker.nulls import Scheme, Simulator
+from sparker.nulls.inputs import Weights, evaluated, is_pair
+from sparker.streaming.reference import Held, Reference
+from sparker.tables.cells import is_number
+from sparker.tables.checks import Caution, cautions
+from sparker.tables.encoding import ColumnEncoding, Encoding, LeftOut, fit, plain_encoding
+from sparker.tables.errors import ColumnsError, DataWarning, some
+from sparker.tables.frames import as_table, library_of
+from sparker.tables.identifiers import identifier
+from sparker.tables.kinds import Kind, as_texts, is_missing, kind_of
+from sparker.tables.rows import (
+    ERROR,
+    Encoded,
+    by_name,
+    changes,
+    encode,
+    near,
+    rows_dropped,
+)
+from sparker.tables.table import Table
+
+POOL = "the simulator's pool"
+MANY_NUMBERS = 20
+"""A column of texts in which more different numbers stand was meant to be one of numbers."""
+
+
+class Intake(NamedTuple):
+    """Both samples, ready to be tested, and all that belongs to their rows."""
+
+    reference: Any  # (N_R, d) numbers, or a streamed reference
+    data: np.ndarray  # (N_D, d)
+    encoding: Encoding
+    frame: str | None
+    """The library of the data frame that the data came as, if they did."""
+    given: dict[str, np.ndarray]
+    """(N_D,) each: the columns of the data that are no plain numbers, or that name its rows."""
+    reference_rows: np.ndarray | None
+    data_rows: np.ndarray | None
+    weights: Weights | None
+    groups: tuple[np.ndarray, np.ndarray] | None
+    strata: tuple[np.ndarray, np.ndarray] | None
+    null: str | Scheme
+    cautions: tuple[Caution, ...]
+
+    @property
+    def of_result(self) -> dict[str, Any]:
+        """What a result keeps of it."""
+        return {
+            "encoding": self.encoding,
+            "frame": self.frame,
+            "given": self.given,
+            "data_rows": self.data_rows,
+            "warnings": self.cautions,
+        }
+
+
+def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
+    """Both samples as numbers."""
+    second = as_table("data", data)
+    frame = library_of(data)
+    if reference.streamed:
+        return _beside_streamed(reference, second, config, frame)
+    given: Any = reference.given  # type: ignore[attr-defined]
+    first = as_table("reference", given)
+    weights: Any = config.reference_weights
+    if callable(weights):  # of rows as they came, before anything is done to them
+        weights = evaluated(weights, reference, data, len(second.points))
+    beside = [one for one in (config.groups, config.strata, weights) if isinstance(one, str)]
+    if isinstance(weights, str):
+        weights = _beside(first, weights, "reference")
+    groups, strata = (_of_both(one, first, second) for one in (config.groups, config.strata))
+    tables = {"reference": first, "data": second}
+    pool = config.null.source if isinstance(config.null, Simulator) else None
+    if pool is not None and not callable(pool):
+        tables[POOL] = as_table(POOL, pool)
+    aligned, places, noted = _aligned(tables, config, beside)
+    encoding, kept, found = _fitted(aligned, places, first.points.shape[1], config)
+    names_rows = _left_out(aligned["data"], kept)
+    aligned = {of: table.take(kept) for of, table in aligned.items()}
+    encoded = {name: encode(encoding, aligned[name], config.missing) for name in aligned}
+    points = in_one_precision({name: one.points for name, one in encoded.items()})
+    null = config.null
+    if isinstance(null, Simulator) and POOL in aligned:
+        null = replace(null, source=points[2])
+    elif callable(pool) and not encoding.plain:
+        raise ValueError(
+            "a simulator that is a function draws numbers, but these columns are no plain numbers: "
+            f"{some(c.name for c in encoding.columns if c.kind != Kind.NUMBER or c.missing)}; "
+            "encode them before, or leave them out with ignore"
+        )
+    noted += [*found, *changes(encoding, aligned["reference"], aligned["data"])]
+    noted += rows_dropped(encoded, {of: len(one.points) for of, one in aligned.items()})
+    if groups is None and strata is None:
+        noted += cautions(points[0], points[1], encoding.labels)
+    own, others = encoded["reference"], encoded["data"]
+    return Intake(
+        reference=Held(points[0], points[0]),
+        data=points[1],
+        encoding=encoding,
+        frame=frame,
+        given={
+            name: column if others.rows is None else column[others.rows]
+            for name, column in names_rows.items()
+        }
+        | others.given,
+        reference_rows=own.rows,
+        data_rows=others.rows,
+        weights=_kept_of(weights, own.rows, others.rows),
+        groups=_kept_of(groups, own.rows, others.rows),
+        strata=_kept_of(strata, own.rows, others.rows),
+        null=null,
+        cautions=told(noted, strict=config.strict),
+    )
+
+
+def one_sample(reference: Any, config: TestConfig) -> tuple[Encoded, Encoding, tuple[Caution, ...]]:
+    """A reference whose data are still to come, as numbers; and how to encode them."""
+    table = as_table("reference", reference)
+    weights = config.reference_weights
+    beside = [weights] if isinstance(weights, str) else []
+    aligned, places, noted = _aligned({"reference": table}, config, beside)
+    encoding, kept, found = _fitted(aligned, places, table.points.shape[1], config)
+    encoded = encode(encoding, aligned["reference"].take(kept), config.missing)
+    noted += [*found, *rows_dropped({"reference": encoded}, {"reference": len(table.points)})]
+    return encoded, encoding, told(noted, strict=config.strict)
+
+
+def _beside_streamed(
+    reference: Reference, data: Table, config: TestConfig, frame: str | None
+) -> Intake:
+    """A reference that passes by in blocks is numbers, and so are the data."""
+    if reference.columns and data.columns:
+        data = data.take(by_name(data, "data", reference.columns))
+    problems = [f"- {data.name(i)}: holds {kind_of([data.others[i]])}s" for i in data.others]
+    problems += [
+        f"- {data.name(i)}: has {int(n)} missing or infinite values"
+        for i, n in enumerate(np.sum(~np.isfinite(data.points), axis=0))
+        if n and i not in data.others
+    ]
+    if problems:
+        raise ColumnsError(
+            "beside a streamed reference only numbers can be compared:\n" + "\n".join(problems)
+        )
+    names = reference.columns or data.columns
+    weights: Any = config.reference_weights
+    return Intake(
+        reference=reference,
+        data=data.points,
+        encoding=plain_encoding(names, data.points.shape[1]),
+        frame=frame,
+        given={},
+        reference_rows=None,
+        data_rows=None,
+        weights=weights,
+        groups=None,
+        strata=None,
+        null=config.null,
+        cautions=(),
+    )
+
+
+def told(found: Sequence[Caution], *, strict: bool) -> tuple[Caution, ...]:
+    """Warn of all of it, or refuse to go on."""
+    if found and strict:
+        lines = "\n".join(f"- {one.text}" for one in found)
+        raise ColumnsError(f"with strict, nothing suspicious is tested:\n{lines}")
+    for one in found:
+        warnings.warn(one.text, DataWarning, stacklevel=5)
+    return tuple(found)
+
+
+def _of_both(name: Any, first: Table, second: Table) -> Any:
+    if not isinstance(name, str):
+        return name
+    return _beside(first, name, "reference"), _beside(second, name, "data")
+
+
+def _beside(table: Table, column: str, of: str) -> np.ndarray:
+    """A column that is no feature, by its name."""
+    if column in table.extra:
+        return table.extra[column]
+    if column not in table.columns:
+        raise ColumnsError(f"{of} has no column {column!r}{near(column, table.columns)}")
+    return table.column(table.columns.index(column))
+
+
+def _kept_of(given: Any, reference_rows: np.ndarray | None, data_rows: np.ndarray | None) -> Any:
+    """What belongs to the rows that are left: of both samples, or of the reference alone."""
+    if given is None or (reference_rows is None and data_rows is None):
+        return given
+    if not is_pair(given):
+        return given if reference_rows is None else np.asarray(given)[reference_rows]
+    return tuple(
+        np.asarray(part) if rows is None else np.asarray(part)[rows]
+        for part, rows in zip(given, (reference_rows, data_rows), strict=True)
+    )
+
+
+def _aligned(
+    tables: dict[str, Table], config: TestConfig, beside: Sequence[str]
+) -> tuple[dict[str, Table], list[int], list[Caution]]:
+    """The same columns of all tables in the same order, and where these are in the reference."""
+    first = tables["reference"]
+    calls = list(first.columns) or [str(i) for i in range(first.points.shape[1])]
+    ignore = [*_listed(config.ignore), *beside]
+    named = [*_listed(config.columns), *_listed(config.keep)]
+    wanted = _listed(config.columns) or [name for name in calls if name not in ignore]
+    everywhere = {*calls, *(name for table in tables.values() for name in table.columns)}
+    problems = [
+        *(f"- {name}: reference has no such column{near(name, calls)}"
+          for name in dict.fromkeys(named) if name not in calls),
+        *(f"- {name}: to be left out, but there is no such column{near(name, calls)}"
+          for name in _listed(config.ignore) if name not in everywhere),
+        *(f"- {name}: both wanted and to be left out" for name in wanted if name in ignore),
+        *(f"- {name}: named twice" for name, n in Counter(wanted).items() if n > 1),
+    ]  # fmt: skip
+    if problems or not wanted:
+        lines = problems or ["- no column is left to be compared"]
+        raise ColumnsError("columns are not as they should be:\n" + "\n".join(lines))
+    places = [calls.index(name) for name in wanted]
+    found, noted = {}, []
+    for name, table in tables.items():
+        own = places
+        if table.columns and first.columns:
+            own = by_name(table, name, wanted)
+            further = [one for one in table.columns if one not in calls and one not in ignore]
+            if further:
+                noted.append(
+                    Caution(
+                        "further columns",
+                        f"{name} has columns that the reference does not have, which were not "
+                        f"compared: {some(further)}",
+                    )
+                )
+        elif table.points.shape[1] != first.points.shape[1]:
+            raise ColumnsError(
+                f"{name} has {table.points.shape[1]} features, reference has "
+                f"{first.points.shape[1]}; both must have the same columns"
+            )
+        found[name] = table.take(own)
+    names = next((table.columns for table in found.values() if table.columns), ())
+    return {of: one._replace(columns=names) for of, one in found.items()}, places, noted
+
+
+def _listed(names: Any) -> list[str]:
+    """Names as a list; a single one may come as a string, and a column's place as a number."""
+    if names is None:
+        return []
+    return [names] if isinstance(names, str) else [str(name) for name in names]
+
+
+def _fitted(
+    tables: dict[str, Table], places: Sequence[int], n_columns: int, config: TestConfig
+) -> tuple[Encoding, list[int], list[Caution]]:
+    """How to encode each column that is kept, and which these are.
+
+    All that is wrong with any of them is said at once.
+    """
+    first = tables["reference"]
+    meant = {*_listed(config.keep), *_listed(config.columns)}
+    columns: list[ColumnEncoding] = []
+    left_out = [LeftOut(name, "it was to be ignored") for name in _listed(config.ignore)]
+    kept, problems, noted = [], [], []
+    for i, place in enumerate(places):
+        name = first.columns[i] if first.columns else f"column {place}"
+        parts = {of: table.column(i) for of, table in tables.items()}
+        listed = next((table.lists[i] for table in tables.values() if i in table.lists), "")
+        if listed:
+            problems.append(f"- {name}: holds {listed}, not one value a row; make columns of it")
+            continue
+        if all(is_missing(part).all() for part in parts.values()):
+            left_out.append(LeftOut(name, "it has no values"))
+            noted.append(Caution("empty", f"column {name} was left out: it has no values"))
+            continue
+        is_meant = (name if first.columns else str(place)) in meant
+        two = [part for of, part in parts.items() if of != POOL]
+        why = None if is_meant else identifier(name if first.columns else "", two)
+        if why is not None:
+            left_out.append(LeftOut(name, f"it {why}"))
+            noted.append(
+                Caution(
+                    "identifier",
+                    f"column {name} was left out: it {why}; keep=[{name!r}] (--keep {name}) "
+                    "compares it all the same",
+                )
+            )
+            continue
+        kind = kind_of(list(parts.values()))
+        wrong = _problem(kind, parts, config.missing)
+        if wrong:
+            problems.append(f"- {name}: {wrong}")
+            continue
+        kept.append(i)
+        # Data that are still to come may lack what the reference never does.
+        columns.append(fit(name, place, kind, list(parts.values()), to_come=len(tables) == 1))
+    if problems:
+        n = len(problems)
+        raise ColumnsError(
+            f"{n} column{'s' * (n > 1)} cannot be compared as {'they are' if n > 1 else 'it is'}:\n"
+            + "\n".join(problems)
+            + "\nchange them, or leave them out with ignore (--ignore)"
+        )
+    if not columns:
+        raise ColumnsError(
+            "no column is left to be compared; left out were "
+            + some(f"{one.name} ({one.why})" for one in left_out)
+        )
+    encoding = Encoding(tuple(columns), tuple(left_out), bool(first.columns), n_columns)
+    return encoding, kept, noted
+
+
+def _left_out(data: Table, kept: Sequence[int]) -> dict[str, np.ndarray]:
+    """Columns that are no part of the test, but may name its rows."""
+    others = [i for i in range(data.points.shape[1]) if i not in kept and i not in data.lists]
+    return {data.name(i): data.column(i) for i in others} if data.columns else {}
+
+
+def _problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
+    """What keeps a column from being compared, and how to mend it."""
+    if missing == ERROR:
+        gone = {of: np.flatnonzero(is_missing(part)) for of, part in parts.items()}
+        lacking = [f"{len(rows)} in {of}, the first in row {rows[0]}"
+                   for of, rows in gone.items() if len(rows)]  # fmt: skip
+        if lacking:
+            return (
+                f"values are missing ({'; '.join(lacking)}); missing='indicator' or 'drop' "
+                "(--missing) goes on with them"
+            )
+    if kind == Kind.NUMBER:
+        for of, part in parts.items():
+            rows = np.flatnonzero(np.isinf(part))
+            if len(rows):
+                return (
+                    f"{len(rows)} infinite values in {of}, the first in row {rows[0]}; write a "
+                    "number there, or nothing if it is not known"
+                )
+        return ""
+    if kind in (Kind.BOOLEAN, Kind.TIME):
+        return ""
+    texts = {of: as_texts(part[~is_missing(part)]) for of, part in parts.items()}
+    stray = _stray(texts, parts)
+    if stray or kind == Kind.CATEGORY:
+        return stray
+    every = [text for some_texts in texts.values() for text in some_texts]
+    return (
+        f"text, {len(set(every)):,} different values in {len(every):,} rows; turn it into numbers "
+        "with a text embedder and give these as columns"
+    )
+
+
+def _stray(texts: dict[str, list[str]], parts: dict[str, np.ndarray]) -> str:
+    """A few texts among many numbers are a mistake, and no category."""
+    every = Counter(text for some_texts in texts.values() for text in some_texts)
+    commas = sum(n for text, n in every.items() if re.fullmatch(r"\s*[+-]?\d+,\d+\s*", text))
+    numbers = [text for text in every if is_number(text)]
+    n_numbers = sum(every[text] for text in numbers)
+    if commas + n_numbers < every.total() / 2 or len(numbers) + commas <= MANY_NUMBERS:
+        return ""
+    if commas:
+        return f"{commas} decimals are written with a comma; write them with a point"
+    for of, part in parts.items():
+        for row, value in enumerate(part):
+            if isinstance(value, str) and not is_number(value):
+                return (
+                    f"{every.total() - n_numbers} cells are no numbers, while {n_numbers} are, the "
+                    f"first {value!r} in row {row} of {of}; write a number there, or nothing if it "
+                    "is not known"
+                )
+    return ""

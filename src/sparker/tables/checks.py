@@ -1,0 +1,125 @@
+"""What in two tables makes a p-value other than it seems, each in a sentence.
+
+A permutation test holds if every row was drawn by itself. A table cannot prove that, but it often
+shows the contrary. A caution that is often wrong is not read, so ordinary tables must not be
+suspected: rows are equal in tables of few values, and files are sorted.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sparker.tables.copies import Repeats, Shared, repeats, row_hashes, shared
+from sparker.tables.neighbours import Trace, trace
+
+
+class Caution(NamedTuple):
+    """What the reader of a p-value should know of the tables."""
+
+    code: str  # "shared rows", "duplicates", "order", "few reference rows", "few rows"
+    text: str
+
+
+def cautions(reference: np.ndarray, data: np.ndarray, names: Sequence[str]) -> list[Caution]:
+    """What is wrong with two samples, or may be.
+
+    Args:
+        reference: (N_R, d), finite, rows in the order of the file.
+        data: (N_D, d).
+        names: of the columns; may be empty.
+
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> [caution] = cautions(rows[:250], rows[200:], ())
+    >>> caution.code, caution.text.partition(":")[0]
+    ('shared rows', '50 of the 100 data rows stand in the reference, too')
+    """
+    # 0.1 in a float32 table and in a float64 table are equal only with the digits of the first.
+    single = reference.dtype.itemsize < 8 or data.dtype.itemsize < 8
+    samples = {
+        kind: rows.astype(np.float32 if single else np.float64, copy=False)
+        for kind, rows in (("reference", reference), ("data", data))
+    }
+    hashes = {kind: row_hashes(rows) for kind, rows in samples.items()}
+    found = []
+    if (in_both := shared(hashes["reference"], hashes["data"])) is not None:
+        found.append(Caution("shared rows", _shared(in_both, len(reference), len(data))))
+    for kind, rows in samples.items():
+        if (again := repeats(rows, hashes[kind])) is not None:
+            found.append(Caution("duplicates", _repeated(again, kind, len(rows))))
+    traces = {kind: trace(rows) for kind, rows in samples.items()}
+    signs = [_sign(one, kind, names) for kind, one in traces.items() if one is not None]
+    if signs:
+        found.append(Caution("order", _ordered(signs)))
+    return found + _sizes(len(reference), len(data), data.shape[1])
+
+
+def _shared(found: Shared, n_reference: int, n_data: int) -> str:
+    if found.n_rows == n_data:
+        which = "itself" if n_reference == n_data else "a file that contains it"
+        return (
+            f"all {n_data} data rows stand in the reference, too: the file is tested against "
+            f"{which}, and the p-value says nothing; take a reference without these rows"
+        )
+    by_chance = found.by_chance if 1 <= found.by_chance < found.n_rows else 0  # no other copies
+    chance = f" (about {by_chance:.0f} of them by chance)" if by_chance else ""
+    return (
+        f"{found.n_rows} of the {n_data} data rows stand in the reference, too{chance}: with rows "
+        "in both, the samples look more alike than they are, and the p-value is not what it "
+        "seems; take these rows out of one of the two"
+    )
+
+
+def _repeated(found: Repeats, kind: str, n: int) -> str:
+    if found.one_row:
+        return (
+            f"{found.n_rows} of the {n} {kind} rows are one and the same row, and the others "
+            "hardly ever repeat: if it was measured so often, the p-value holds; if it stands for "
+            "missing values, take it out of both files"
+        )
+    return (
+        f"{found.n_rows} of the {n} {kind} rows repeat an earlier {kind} row exactly, more than "
+        "the values of the columns explain: rows that were copied count several times, and the "
+        "p-value is too small; keep one of each, or give rows that belong together as groups"
+    )
+
+
+def _sign(found: Trace, kind: str, names: Sequence[str]) -> str:
+    column = f"column {names[found.column] if len(names) else found.column}"
+    size = f"{abs(found.correlation):.2f}"
+    if found.n_columns > 1:
+        size += f", and {found.n_columns - 1} more of {found.n_looked_at} columns"
+    if found.alike:
+        return (
+            f"neighbouring {kind} rows are alike (rank correlation of a row and the next in "
+            f"{column} {size})"
+        )
+    way = "rises" if found.correlation > 0 else "falls"
+    return f"{column} {way} along the {kind} rows (rank correlation {size})"
+
+
+def _ordered(signs: list[str]) -> str:
+    return (
+        f"{'; '.join(signs)}: if the rows were only sorted, nothing is wrong; if neighbours belong "
+        "together (a time series, several rows of one source), the p-value is too small; give "
+        "rows that belong together as groups"
+    )
+
+
+def _sizes(n_reference: int, n_data: int, d: int) -> list[Caution]:
+    found = []
+    # Halves of a file, with a few rows more in one of them, are no reason to speak.
+    if n_data > 1.1 * n_reference:
+        text = (
+            f"the data have {n_data} rows, and the reference only {n_reference}: the p-value "
+            "holds, but so few reference rows limit what can be found; take more of them"
+        )
+        found.append(Caution("few reference rows", text))
+    if 2 * (n_reference + n_data) < d:
+        text = (
+            f"the tables have {d} columns and together only {n_reference + n_data} rows: the "
+            "p-value holds, but only gross differences can be found; take more rows, or fewer "
+            "columns"
+        )
+        found.append(Caution("few rows", text))
+    return found

@@ -1,0 +1,343 @@
+"""Columns of any kind as numbers, column by column, in a way that can be applied to further rows.
+
+Fitted on the rows of both samples together, without labels, or a permutation would not be exact.
+What scikit-learn's ``OneHotEncoder`` and skrub's ``TableVectorizer`` do is much the same; what they
+have learned could only be kept by pickling them, and here it is a few plain values.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparker.tables.kinds import (
+    MICROSECONDS,
+    Kind,
+    as_texts,
+    as_times,
+    as_truths,
+    is_missing,
+    own_levels,
+)
+
+IS, OTHER, MISSING, TIME, HOUR, WEEKDAY = "is", "other", "missing", "time", "hour", "weekday"
+NUMBER = "number"
+DAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
+
+
+class Feature(NamedTuple):
+    """One number of each row, and which of the user's columns it comes from."""
+
+    column: str
+    kind: str = NUMBER
+    level: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables and pictures."""
+        name = " ".join(self.column.split())
+        return {
+            IS: f"{name} is {self.level}",
+            OTHER: f"{name} is another value",
+            MISSING: f"{name} is missing",
+            HOUR: f"hour of {name}",
+            WEEKDAY: f"weekday of {name}",
+        }.get(self.kind, name)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is 1 or 0, for yes or no."""
+        return self.kind in (IS, OTHER, MISSING)
+
+    def text(self, above: float | None, at_most: float | None) -> str:
+        """A condition on it in words: values above one bound and no further up than another.
+
+        >>> Feature("size").text(1.5, None), Feature("colour", "is", "red").text(None, 0.0)
+        ('size above 1.5', 'colour is not red')
+        """
+        if self.is_flag:
+            return self.label if above is not None else self.label.replace(" is ", " is not ", 1)
+        if self.kind == WEEKDAY:
+            first = 0 if above is None else int(np.floor(above)) + 1
+            last = 6 if at_most is None else int(np.floor(at_most))
+            days = DAYS[first] if first == last else f"{DAYS[first]} to {DAYS[last]}"
+            return f"{self.label} {days}"
+        if at_most is None:
+            return f"{self.label} above {self.value(above)}"
+        if above is None:
+            return f"{self.label} at most {self.value(at_most)}"
+        return f"{self.label} above {self.value(above)} and up to {self.value(at_most)}"
+
+    def value(self, number: float | None) -> str:
+        """A number of this feature as people read it, with all digits that count."""
+        assert number is not None
+        if self.kind == TIME:
+            return when(number)
+        if number and not 1e-4 <= abs(number) < 1e16:
+            return repr(number)
+        return np.format_float_positional(number, trim="-")
+
+
+def when(seconds: float) -> str:
+    """A time of the calendar, as short as it can be said.
+
+    >>> when(1.7e9), when(86400.0 * 19000)
+    ('2023-11-14 22:13:20', '2022-01-08')
+    """
+    text = str(np.datetime64(round(seconds * 1e6), "us")).replace("T", " ")
+    return text.removesuffix(".000000").removesuffix(" 00:00:00")
+
+
+class ColumnEncoding(NamedTuple):
+    """How one column becomes features."""
+
+    name: str
+    place: int
+    """Where the column is in the reference, where columns have no names."""
+    kind: Kind
+    missing: bool = False
+    """Whether a feature says that a value is missing."""
+    fill: tuple[float, ...] = ()
+    """What stands for a missing value, for each feature that is no flag: the median."""
+    levels: tuple[str, ...] = ()
+    """Of a category, the values that have a feature of their own."""
+    rare: tuple[str, ...] = ()
+    """Of a category, further values, which share a feature."""
+    parts: tuple[str, ...] = ()
+    """Of times, what is looked at beside the time itself: the hour, the weekday."""
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """What the column becomes."""
+        found: list[Feature] = []
+        if self.kind == Kind.NUMBER:
+            found.append(Feature(self.name))
+        elif self.kind == Kind.BOOLEAN:
+            found.append(Feature(self.name, IS, "true"))
+        elif self.kind == Kind.CATEGORY:
+            found += [Feature(self.name, IS, level) for level in self.levels]
+            found += [Feature(self.name, OTHER)] * bool(self.rare)
+        else:
+            found += [Feature(self.name, part) for part in (TIME, *self.parts)]
+        return (*found, *[Feature(self.name, MISSING)] * self.missing)
+
+    @property
+    def done(self) -> str:
+        """What was done to the column, in words."""
+        if self.kind == Kind.NUMBER:
+            said = "as it is"
+        elif self.kind == Kind.BOOLEAN:
+            said = "1 for true, 0 for false"
+        elif self.kind == Kind.CATEGORY:
+            said = f"a feature for each of {len(self.levels)} values"
+            if self.rare:
+                n = len(self.rare)
+                said += f" and one for {n} rarer {'value' if n == 1 else 'values'}"
+        else:
+            said = " and ".join(
+                ["time", *({HOUR: "hour of the day"}.get(p, p) for p in self.parts)]
+            )
+        if self.missing:
+            said += ", and a feature that says where it is missing"
+            if self.fill:
+                middle = float(f"{self.fill[0]:.6g}") if self.kind == Kind.NUMBER else self.fill[0]
+                said += f" ({self.features[0].value(middle)}, the median, stands there)"
+        return said
+
+    def encode(self, part: np.ndarray) -> np.ndarray:  # (N,) -> (N, k)
+        """The features of these rows."""
+        gone = is_missing(part)
+        known = part[~gone]
+        found = np.zeros((len(part), len(self.features)))
+        if self.missing:
+            found[gone, -1] = 1
+        if self.kind == Kind.CATEGORY:
+            place = {level: i for i, level in enumerate(self.levels)}
+            # A value that was not known: among the rare ones, or none of all.
+            other = len(self.levels) if self.rare else -1
+            codes = np.array([place.get(text, other) for text in as_texts(known)], int)
+            rows = np.flatnonzero(~gone)[codes >= 0]
+            found[rows, codes[codes >= 0]] = 1
+        elif self.kind == Kind.BOOLEAN:
+            found[~gone, 0] = self._read(as_truths, known)
+        elif self.kind == Kind.TIME:
+            times = self._read(_times, known)
+            found[:, : 1 + len(self.parts)] = self.fill or 0
+            found[~gone, : 1 + len(self.parts)] = clock(times, self.parts)
+        else:
+            found[:, 0] = self.fill[0] if self.fill else 0
+            found[~gone, 0] = self._read(np.asarray, known)
+        return found
+
+    def _read(self, how: Any, known: np.ndarray) -> np.ndarray:
+        try:
+            if self.kind == Kind.NUMBER and known.dtype.kind != "f":
+                known = np.array([float(value) for value in known], np.float64)
+            return np.asarray(how(known))
+        except (KeyError, ValueError, TypeError) as error:
+            raise ValueError(
+                f"column {self.name} held {self.kind}s, and now holds {error}; give it as before"
+            ) from error
+
+    def unseen(self, part: np.ndarray) -> Counter[str]:
+        """Values of a category that were not known, each with its number of rows."""
+        if self.kind != Kind.CATEGORY:
+            return Counter()
+        known = {*self.levels, *self.rare}
+        return Counter(text for text in as_texts(part[~is_missing(part)]) if text not in known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        return {
+            "column": self.name,
+            "place": self.place,
+            "kind": str(self.kind),
+            "done": self.done,
+            "missing": self.missing,
+            "fill": list(self.fill),
+            "levels": list(self.levels),
+            "rare_levels": list(self.rare),
+            "parts": list(self.parts),
+        }
+
+
+def _times(known: np.ndarray) -> np.ndarray:
+    found = as_times([known])
+    if found is None:
+        raise ValueError("something that is no time")
+    return found[0]
+
+
+def clock(times: np.ndarray, parts: Sequence[str]) -> np.ndarray:  # (N,) -> (N, 1 + parts)
+    """Seconds since 1970, and what is asked for beside them."""
+    seconds = times.astype(MICROSECONDS).astype(np.int64) / 1e6
+    found = {TIME: seconds, HOUR: seconds % 86400 / 3600, WEEKDAY: (seconds // 86400 + 3) % 7}
+    return np.column_stack([found[part] for part in (TIME, *parts)])
+
+
+def fit(
+    name: str, place: int, kind: Kind, parts: Sequence[np.ndarray], *, to_come: bool = False
+) -> ColumnEncoding:
+    """How to encode a column, of its rows in all tables; or of rows to which others are to come."""
+    gone = [is_missing(part) for part in parts]
+    known = [part[~lost] for part, lost in zip(parts, gone, strict=True)]
+    missing = any(lost.any() for lost in gone)
+    if kind == Kind.NUMBER:
+        needed = missing or to_come
+        middle = (float(np.median(np.concatenate(known))),) if needed else ()
+        return ColumnEncoding(name, place, kind, missing, middle)
+    if kind == Kind.BOOLEAN:
+        return ColumnEncoding(name, place, kind, missing)
+    if kind == Kind.CATEGORY:
+        counts = Counter(text for part in known for text in as_texts(part))
+        levels = tuple(own_levels(counts))
+        rare = tuple(sorted(counts.keys() - {*levels}))
+        return ColumnEncoding(name, place, kind, missing, levels=levels, rare=rare)
+    times = np.concatenate([_times(part) for part in known])
+    values = clock(times, (HOUR, WEEKDAY))
+    beside = tuple(part for part, own in zip((HOUR, WEEKDAY), values.T[1:], strict=True)
+                   if np.ptp(own) > 0)  # fmt: skip
+    fill = tuple(float(np.median(own)) for own in clock(times, beside).T)
+    return ColumnEncoding(name, place, kind, missing, fill, parts=beside)
+
+
+class LeftOut(NamedTuple):
+    """A column that is no part of the test, and why."""
+
+    name: str
+    why: str
+
+
+class Encoding(NamedTuple):
+    """How a table becomes numbers."""
+
+    columns: tuple[ColumnEncoding, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    named: bool = True
+    """Whether columns go by their names; otherwise by their places."""
+    n_columns: int = 0
+    """Columns of the reference, those included that are no part of the test."""
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Of all columns."""
+        return tuple(feature for column in self.columns for feature in column.features)
+
+    @property
+    def labels(self) -> list[str]:
+        """What the features are called, each by a name of its own."""
+        found = [feature.label for feature in self.features]
+        twice = {label for label, n in Counter(found).items() if n > 1 or not label}
+        return [
+            f"{label} (column {i})".strip() if label in twice else label
+            for i, label in enumerate(found)
+        ]
+
+    @property
+    def plain(self) -> bool:
+        """Whether all columns are numbers that stay as they are."""
+        return all(one.kind == Kind.NUMBER and not one.missing for one in self.columns)
+
+    @property
+    def blocks(self) -> list[list[int]]:
+        """The features that are looked at together, column by column: the values of a category."""
+        found: list[list[int]] = []
+        position = 0
+        for column in self.columns:
+            n = len(column.features)
+            together = n - column.missing if column.kind == Kind.CATEGORY else 1
+            found.append(list(range(position, position + together)))
+            found += [[i] for i in range(position + together, position + n)]
+            position += n
+        return [block for block in found if block]
+
+    @property
+    def lacking(self) -> dict[int, int]:
+        """For features with a feature that says where they are missing, which one that is."""
+        found: dict[int, int] = {}
+        position = 0
+        for column in self.columns:
+            last = position + len(column.features) - 1
+            if column.missing:
+                found |= dict.fromkeys(range(position, last), last)
+            position = last + 1
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        return {
+            "columns": [column.to_dict() for column in self.columns],
+            "left_out": [one._asdict() for one in self.left_out],
+            "named": self.named,
+            "n_columns": self.n_columns,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Encoding":
+        """What ``to_dict`` gave."""
+        columns = []
+        for one in plain["columns"]:
+            column = ColumnEncoding(
+                str(one["column"]),
+                int(one["place"]),
+                Kind(one["kind"]),
+                bool(one["missing"]),
+                tuple(map(float, one["fill"])),
+                tuple(map(str, one["levels"])),
+                tuple(map(str, one["rare_levels"])),
+                tuple(map(str, one["parts"])),
+            )
+            n_filled = {Kind.NUMBER: 1, Kind.TIME: 1 + len(column.parts)}.get(column.kind, 0)
+            if len(column.fill) not in (0, n_filled) or not {*column.parts} <= {HOUR, WEEKDAY}:
+                raise ValueError(f"the encoding of column {column.name} does not fit together")
+            columns.append(column)
+        left_out = tuple(LeftOut(str(o["name"]), str(o["why"])) for o in plain["left_out"])
+        return cls(tuple(columns), left_out, bool(plain["named"]), int(plain["n_columns"]))
+
+
+def plain_encoding(names: Sequence[str], n_columns: int) -> Encoding:
+    """Numbers that stay as they are."""
+    labels = names or [f"column {i}" for i in range(n_columns)]
+    columns = tuple(ColumnEncoding(name, i, Kind.NUMBER) for i, name in enumerate(labels))
+    return Encoding(columns, named=bool(names), n_columns=n_columns)

@@ -1,0 +1,1 @@
+"""A module for each format, which declares its ``FORMATS`` by suffix."""

@@ -1,0 +1,205 @@
+"""Whatever holds rows and columns as a table: arrays, lists, data frames of any library."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from sparker.tables.errors import some
+from sparker.tables.kinds import MICROSECONDS
+from sparker.tables.table import Table
+
+
+def as_table(name: str, given: Any) -> Table:
+    """Rows and columns, with names where they have any; a single column may come as it is.
+
+    >>> as_table("data", [1.5, 2.5]).points.tolist()
+    [[1.5], [2.5]]
+    """
+    if isinstance(given, Table):
+        found = given
+    elif nw.dependencies.is_into_series(given):
+        found = _from_frame(name, nw.from_native(given, series_only=True).to_frame())
+    elif _is_frame(given):
+        found = _from_frame(name, _frame(name, given))
+    else:
+        found = _from_array(name, given)
+    if not len(found.points) or not found.points.shape[1]:
+        raise ValueError(f"{name} is empty, shape {found.points.shape}; at least one row is needed")
+    return found
+
+
+def library_of(samples: Any) -> str | None:
+    """The library of a data frame, by name; None for anything else."""
+    if not nw.dependencies.is_into_dataframe(samples):
+        return None
+    try:
+        return nw.from_native(samples, eager_only=True).implementation.name.lower()
+    except (TypeError, ValueError):  # such as columns of the same name
+        return None
+
+
+def _is_frame(given: Any) -> bool:
+    return nw.dependencies.is_into_dataframe(given) or hasattr(given, "collect_schema")
+
+
+def _frame(name: str, given: Any) -> nw.DataFrame[Any]:
+    try:
+        found = nw.from_native(given)
+        return found.collect() if isinstance(found, nw.LazyFrame) else found
+    except (TypeError, ValueError, nw.exceptions.NarwhalsError) as error:
+        names = [str(column) for column in getattr(given, "columns", ())]
+        twice = sorted({column for column in names if names.count(column) > 1})
+        why = f"it has several columns named {some(twice)}" if twice else str(error)
+        raise ValueError(f"{name} is a data frame that cannot be read: {why}") from error
+
+
+def _from_frame(name: str, frame: nw.DataFrame[Any]) -> Table:
+    points, others, lists = [], {}, {}
+    for place, column in enumerate(frame.iter_columns()):
+        numbers, other = _from_series(column)
+        if numbers is None and other is None:
+            lists[place] = str(column.dtype)
+        if other is not None:
+            others[place] = other
+        points.append(np.full(len(column), np.nan) if numbers is None else numbers)
+    # Single precision only where all columns have it: what one column is does not change others.
+    single = all(column.dtype.itemsize <= 4 for column in points)
+    matrix = np.empty((len(frame), len(points)), np.float32 if single else np.float64)
+    for place, values in enumerate(points):
+        matrix[:, place] = values
+    return Table(matrix, tuple(map(str, frame.columns)), others=others, lists=lists)
+
+
+def _from_series(column: nw.Series[Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Numbers, or something else: of the two, one is None; both are where rows hold lists."""
+    dtype = column.dtype
+    if dtype.is_numeric():
+        small = dtype in (nw.Float32, getattr(nw, "Float16", nw.Float32))
+        values = column.cast(nw.Float32 if small else nw.Float64).to_numpy()
+        return np.array(values, np.float32 if small else np.float64), None
+    if isinstance(dtype, nw.Datetime):
+        if dtype.time_zone is not None:
+            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return None, _as_times(column)
+    if dtype == nw.Date:
+        return None, _as_times(column.cast(nw.Datetime("us")))
+    if dtype == nw.Duration:
+        return column.dt.total_microseconds().cast(nw.Float64).to_numpy() / 1e6, None
+    if dtype.is_nested():
+        return None, None
+    return _from_values(column.to_list())
+
+
+def _as_times(column: nw.Series[Any]) -> np.ndarray:
+    return np.array(column.to_numpy(), MICROSECONDS)
+
+
+def _from_values(values: list[Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Python values: numbers if all of them are, else texts, times, True and False."""
+    plain = [None if _is_gone(value) else value for value in values]
+    there = [value for value in plain if value is not None]
+    if any(isinstance(value, list | dict | tuple | set | np.ndarray) for value in there):
+        return None, None
+    if not any(isinstance(value, bool | np.bool_ | str | bytes) for value in there):
+        try:
+            return np.array([np.nan if v is None else float(v) for v in plain], np.float64), None
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return None, _objects(
+        [value if value is None or isinstance(value, bool) else _text(value) for value in plain]
+    )
+
+
+def _text(value: Any) -> str | bool:
+    if isinstance(value, np.bool_):
+        return bool(value)
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _is_gone(value: Any) -> bool:
+    """Whether this is None, NaN, or a library's own sign for a missing value."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # neither true nor false, as pandas has it; or an array
+        return not isinstance(value, np.ndarray)
+
+
+def _from_array(name: str, given: Any) -> Table:
+    if hasattr(given, "toarray"):
+        raise ValueError(f"{name} is a sparse matrix; give its rows as an array, .toarray()")
+    try:
+        array = given if np.ma.isMaskedArray(given) else np.asarray(given)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be rows of the same number of columns; it is not: {error}"
+        ) from error
+    if array.dtype.names:
+        return _from_fields(name, array)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        hint = "; flatten what belongs to one row" if array.ndim > 2 else ""
+        raise ValueError(f"{name} must be 2-D (rows, features), got shape {array.shape}{hint}")
+    if array.dtype.kind in "OUSM" or (array.dtype.kind == "V" and _floats(array) is None):
+        return _from_columns(name, list(array.T), ())
+    return Table(_numbers(name, array))
+
+
+def _from_fields(name: str, array: np.ndarray) -> Table:
+    """A structured array, such as results give back."""
+    names = array.dtype.names or ()
+    flat = np.ravel(array)
+    # What has several values in a row becomes objects, and is then told as lists.
+    columns = [c if c.ndim == 1 else _objects(list(c)) for c in (flat[field] for field in names)]
+    return _from_columns(name, columns, names)
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def _from_columns(name: str, columns: list[np.ndarray], names: tuple[str, ...]) -> Table:
+    points, others, lists = [], {}, {}
+    for place, column in enumerate(columns):
+        numbers: np.ndarray | None
+        if column.dtype.kind == "M":
+            numbers, other = None, column.astype(MICROSECONDS)
+        elif column.dtype.kind in "iuf":
+            numbers, other = _numbers(name, column), None
+        else:
+            numbers, other = _from_values(column.tolist())
+            if numbers is None and other is None:
+                lists[place] = "lists"
+        if other is not None:
+            others[place] = other
+        points.append(np.full(len(column), np.nan) if numbers is None else numbers)
+    return Table(np.column_stack(points), names, others=others, lists=lists)
+
+
+def _numbers(name: str, array: np.ndarray) -> np.ndarray:
+    """Single precision stays, half goes up to it, everything else numeric becomes double."""
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
+    if array.dtype.kind in "iub":
+        return array.astype(np.float64)
+    found = _floats(array)
+    if found is None:
+        raise ValueError(
+            f"{name} must be numeric, got dtype {array.dtype}; encode or drop other columns"
+        )
+    return found
+
+
+def _floats(array: np.ndarray) -> np.ndarray | None:
+    if array.dtype.kind == "f":
+        wanted = np.float32 if array.dtype.itemsize <= 4 else np.float64
+        return np.asarray(array.astype(wanted, copy=False))
+    # The short floats of machine learning, which NumPy does not know by kind.
+    if "float" in array.dtype.name:
+        return np.asarray(array.astype(np.float32))
+    return None

@@ -1,0 +1,161 @@
+"""Rows of a table as numbers, in the way that an encoding says; further rows in the same way."""
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparker.tables.checks import Caution
+from sparker.tables.encoding import Encoding
+from sparker.tables.errors import ColumnsError, some
+from sparker.tables.frames import as_table
+from sparker.tables.kinds import Kind, as_texts, is_missing
+from sparker.tables.table import Table
+
+DROP, ERROR = "drop", "error"
+
+N_NAMED = 5
+"""Values of a column that a sentence names."""
+
+
+class Encoded(NamedTuple):
+    """Rows as numbers."""
+
+    points: np.ndarray  # (N, d)
+    rows: np.ndarray | None
+    """(N,) which of the user's rows they are; None where they are all."""
+    given: dict[str, np.ndarray]
+    """(N,) each: the columns that are no plain numbers, as they came."""
+
+
+def more_rows(
+    name: str, rows: Any, encoding: Encoding, missing: str
+) -> tuple[Encoded, tuple[Caution, ...]]:
+    """Further rows, encoded as those before; what is new in them is said."""
+    table = as_table(name, rows)
+    wanted = [column.name for column in encoding.columns]
+    n_columns = table.points.shape[1]
+    if encoding.named and table.columns:
+        places = by_name(table, name, wanted)
+    elif n_columns == encoding.n_columns:
+        places = [column.place for column in encoding.columns]
+    elif n_columns == len(wanted):
+        places = list(range(n_columns))
+    else:
+        raise ColumnsError(
+            f"{name} has {n_columns} columns, the test was made with {encoding.n_columns}"
+        )
+    table = table.take(places)
+    problems = [
+        f"- {column.name}: {np.isinf(table.column(i)).sum()} infinite values"
+        for i, column in enumerate(encoding.columns)
+        if table.column(i).dtype.kind == "f" and np.isinf(table.column(i)).any()
+    ]
+    if missing == ERROR:
+        problems += [
+            f"- {column.name}: values are missing"
+            for i, column in enumerate(encoding.columns)
+            if is_missing(table.column(i)).any()
+        ]
+    if problems:
+        raise ColumnsError(f"{name} cannot be compared as it is:\n" + "\n".join(problems))
+    encoded = encode(encoding, table, missing)
+    noted = [
+        *changes(encoding, None, table),
+        *rows_dropped({name: encoded}, {name: len(table.points)}),
+    ]
+    return encoded, tuple(noted)
+
+
+def by_name(table: Table, of: str, wanted: Sequence[str]) -> list[int]:
+    """Where these columns are in a table."""
+    absent = [name for name in wanted if name not in table.columns]
+    if absent:
+        lines = [f"- {one}: {of} has no such column{near(one, table.columns)}" for one in absent]
+        raise ColumnsError(
+            "all samples must have the same columns, in any order:\n"
+            + "\n".join(lines)
+            + f"\n{of} has {some(table.columns)}; columns and ignore (--columns, --ignore) choose "
+            "which are compared"
+        )
+    return [table.columns.index(name) for name in wanted]
+
+
+def near(name: str, names: Sequence[str]) -> str:
+    """Which of these names may be meant, as a hint behind the error."""
+    close = [other for other in names if other.lower() == name.lower()]
+    close += difflib.get_close_matches(name, names, 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def encode(encoding: Encoding, table: Table, missing: str) -> Encoded:
+    """The rows of a table as numbers."""
+    rows = None
+    if missing == DROP:
+        gone = np.any([is_missing(table.column(i)) for i in range(table.points.shape[1])], axis=0)
+        if gone.any():
+            rows = np.flatnonzero(~gone)
+            table = table.rows(rows)
+    if encoding.plain and not np.isnan(table.points).any():
+        return Encoded(table.points, rows, {})
+    parts = [one.encode(table.column(i)) for i, one in enumerate(encoding.columns)]
+    given = {
+        one.name: table.column(i)
+        for i, one in enumerate(encoding.columns)
+        if one.kind != Kind.NUMBER or one.missing
+    }
+    times = any(one.kind == Kind.TIME for one in encoding.columns)
+    dtype = np.float64 if times else table.points.dtype  # seconds need many digits
+    return Encoded(np.hstack(parts).astype(dtype, copy=False), rows, given)
+
+
+def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Caution]:
+    """Values of the data that the reference never has, and whether more of them are missing."""
+    found = []
+    for i, column in enumerate(encoding.columns):
+        part = data.column(i)
+        new = column.unseen(part)
+        if reference is not None and column.kind == Kind.CATEGORY:
+            before = reference.column(i)
+            known = {*as_texts(before[~is_missing(before)])}
+            texts = as_texts(part[~is_missing(part)])
+            new = Counter(text for text in texts if text not in known)
+        if new:
+            said = ", ".join(f"{text} ({n:,})" for text, n in new.most_common(N_NAMED))
+            more = ", ..." if len(new) > N_NAMED else ""
+            n = new.total()
+            found.append(
+                Caution(
+                    "unseen values",
+                    f"{n:,} data row{'s' * (n != 1)} {'has' if n == 1 else 'have'} values of "
+                    f"{column.name} that the reference never has: {said}{more}",
+                )
+            )
+        n_missing = 0 if column.missing else int(is_missing(part).sum())
+        if n_missing:
+            found.append(
+                Caution(
+                    "missing values",
+                    f"{n_missing:,} data row{'s' * (n_missing != 1)} lack {column.name}, which is "
+                    "never missing in the reference; the test itself does not see that",
+                )
+            )
+    return found
+
+
+def rows_dropped(encoded: dict[str, Encoded], n_rows: dict[str, int]) -> list[Caution]:
+    """How many rows missing="drop" took away."""
+    found = []
+    for of, one in encoded.items():
+        n = n_rows[of] - len(one.points)
+        if n:
+            found.append(
+                Caution(
+                    "dropped rows",
+                    f"{n:,} of the {n_rows[of]:,} rows of {of} lack a value and were dropped; what "
+                    "is missing more often in one sample is not seen then",
+                )
+            )
+    return found
