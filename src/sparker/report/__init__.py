@@ -129,12 +129,19 @@ def _sizes(result: Result) -> dict[str, Any]:
     if result.reference_weights is not None:
         shown = len(counts) / result.n_reference
         effective = f"{counts.sum() ** 2 / (counts @ counts) / shown:,.0f}"
-    dropped = [result.column_labels[i] for i in result.transform.dropped]
+    features, kept = result.encoding.features, {*result.transform.kept.tolist()}
+    used = {feature.column for i, feature in enumerate(features) if i in kept}
+    dropped = [
+        f"{column.name} (it does not vary)"
+        for column in result.encoding.columns
+        if column.name not in used
+    ]
+    dropped += [f"{one.name} ({one.why})" for one in result.encoding.left_out]
     more = f" and {len(dropped) - NAMED} more" if len(dropped) > NAMED else ""
     return {
         "expected": None if expected is None else f"{expected:,.10g}",
         "effective": effective,
-        "n_columns": len(result.transform.kept),
+        "n_columns": len(used),
         "dropped": ", ".join(dropped[:NAMED]) + more,
         "n_dropped": len(dropped),
         "made": result.made[:16].replace("T", " "),
@@ -146,7 +153,7 @@ def _telling(told: answers.Told, drawn: Mapping[str, Any]) -> tuple[list[int], l
     rule = [one.column for place in told.places[:1] for one in place.conditions]
     order = drawn["order"][min(1, len(told.places))]
     ordered = [drawn["columns"][i]["column"] for i in order]
-    return rule, [column for column in ordered if column is not None]
+    return rule, list(dict.fromkeys([*rule, *(i for i in ordered if i is not None)]))
 
 
 def _view_names(told: answers.Told) -> list[str]:

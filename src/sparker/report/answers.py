@@ -1,21 +1,24 @@
 """The answers as the page shows them: sentences, regions, the rows to mark, columns one by one."""
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sparker.findings import words
+from sparker.findings.columns import ColumnTest
 from sparker.findings.regions import Region
 from sparker.findings.result import Result
 from sparker.findings.rules import Condition
-from sparker.report.words import as_sentence, digits_for, number
-from sparker.tables.encoding import TIME, Feature
+from sparker.report.words import as_sentence, clip, digits_for, number
+from sparker.tables.encoding import TIME
 
 CERTAIN = "confirmed"
 OPEN = "not confirmed: it may be chance"
 UNKNOWN = "cannot be confirmed"
 QUARTILE_DIGITS = 3  # at least
+N_SHARES = 3  # values of a category, those whose shares differ most
+LONG_NAME = 20  # characters of such a value
+FEW_DAYS = 3  # between quartiles: up to them, times are told with hours and minutes
 LIKELY = 0.5  # where there is no list, rows of at least this probability are marked
 
 NOT_ASKED = (
@@ -130,13 +133,28 @@ def _place(result: Result, i: int, region: Region) -> Place:
     )
 
 
-def _values(
-    feature: Feature, own: Sequence[float], both: Sequence[Sequence[float]]
-) -> Iterator[str]:
-    """Numbers with as many digits as tell them apart; times as the calendar has them."""
-    digits = digits_for([value for some in both for value in some], QUARTILE_DIGITS)
-    for value in own:
-        yield feature.value(value) if feature.kind == TIME else number(value, digits)
+def _sides(result: Result, one: ColumnTest) -> list[tuple[str, ...]]:
+    """What a column has in the reference and in the data: its quartiles, or its values' shares."""
+    feature = result.encoding.features[one.column]
+    block = next(block for block in result.encoding.blocks if block[0] == one.column)
+    if feature.is_flag:
+        shares = [rows[:, block].mean(0) for rows in (result.reference, result.data)]
+        told = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:N_SHARES]
+        names = [result.encoding.features[block[i]].level or "yes" for i in told]
+        return [
+            tuple(
+                f"{clip(name, LONG_NAME)} {share[i]:.1%}".replace("%", " %")
+                for i, name in zip(told, names, strict=True)
+            )
+            for share in shares
+        ]
+    quartiles = [one.reference_quartiles or (), one.data_quartiles or ()]
+    values = [value for some in quartiles for value in some]
+    if feature.kind == TIME:
+        days = np.ptp(values) > FEW_DAYS * 86400
+        return [tuple(feature.value(v)[: 10 if days else 16] for v in own) for own in quartiles]
+    digits = digits_for(values, QUARTILE_DIGITS)
+    return [tuple(number(value, digits) for value in own) for own in quartiles]
 
 
 def _columns(result: Result) -> list[Line]:
@@ -144,8 +162,7 @@ def _columns(result: Result) -> list[Line]:
     labels = result.tested_labels
     lines = []
     for one in result.answers.columns:
-        both = [one.reference_quartiles or (), one.data_quartiles or ()]
-        before, after = (tuple(_values(result.features[one.column], own, both)) for own in both)
+        before, after = _sides(result, one)
         lines.append(
             Line(
                 labels[one.column],

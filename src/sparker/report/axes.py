@@ -31,6 +31,7 @@ class Axis(NamedTuple):
     column: int | None = None
     unit: float = 1.0
     """What the column's values were divided by."""
+    is_flag: bool = False
 
 
 def axes(result: Result, telling: Sequence[int]) -> list[Axis]:
@@ -66,7 +67,8 @@ def first(found: Sequence[Axis], rule: Sequence[int]) -> list[tuple[Axis, Axis]]
     """The planes to begin with: one in the columns, one as the kernels see the rows."""
     by_key = {axis.key: axis for axis in found}
     columns = [axis for axis in found if axis.column is not None]
-    columns.sort(key=lambda axis: axis.column not in rule)  # and else as they were
+    # Those of the rule, and else as they were; but yes and no make no plane.
+    columns.sort(key=lambda axis: (axis.is_flag, axis.column not in rule))
     kernels = [axis for axis in found if axis.key.startswith("k")]
     pairs = []
     if len(columns) > 1:
@@ -96,6 +98,7 @@ def _column(result: Result, i: int) -> Axis:
         None if result.models is None else result.locations[:, i] / unit,
         i,
         unit,
+        result.encoding.features[i].is_flag,
     )
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from sparker.findings.result import Result
 from sparker.findings.rules import Condition
 from sparker.report.rows import Extras
-from sparker.report.ticks import labelled
+from sparker.report.ticks import ROOM, calendar, labelled
+from sparker.report.words import clip
+from sparker.tables.encoding import DAYS, IS, NUMBER, TIME, WEEKDAY
 
 BINS = 30
 FIRST = 12  # drawn at once; the others when they are asked for
@@ -30,7 +32,21 @@ class Beside(NamedTuple):
     data: np.ndarray
     reference: np.ndarray
     counting: np.ndarray  # how many data rows each reference row stands for
-    column: int | None = None  # which one it is, unless it is an observable
+    members: tuple[int, ...] = ()
+    """The features it shows: one, or those of the values of a category; none of an observable."""
+    levels: tuple[str, ...] = ()
+    """Of values that have names, these; then the numbers count them."""
+    kind: str = NUMBER
+
+    @property
+    def column(self) -> int | None:
+        """The feature by which it is called."""
+        return self.members[0] if self.members else None
+
+    def place(self, conditions: tuple[Condition, ...]) -> int:
+        """The first condition that is about it; beyond the last, if none is."""
+        about = (i for i, one in enumerate(conditions) if one.column in self.members)
+        return next(about, len(conditions))
 
 
 class View(NamedTuple):
@@ -45,27 +61,48 @@ def columns(result: Result, extras: Extras) -> list[Beside]:
     counts, labels = result.reference_counts, result.column_labels
     kept = counts[result.reference_rows]
     kept = kept * (counts.sum() / (kept.sum() or 1))
-    found = [
-        Beside(labels[i], result.data[:, i], result.reference[:, i], kept, int(i))
-        for i in range(result.data.shape[1])
-        if i in result.transform.kept or np.ptp(result.data[:, i]) > 0
-    ]
+    features, lacking = result.encoding.features, result.encoding.lacking
+    tested = result.tested_labels
+    found = []
+    for block in result.encoding.blocks:
+        first = block[0]
+        if not any(i in result.transform.kept or np.ptp(result.data[:, i]) > 0 for i in block):
+            continue
+        kind, name = features[first].kind, labels[first]
+        levels: tuple[str, ...] = ()
+        if features[first].kind == IS and len(block) > 1:
+            name, levels = tested[first], tuple(features[i].level or "others" for i in block)
+        elif kind == WEEKDAY:
+            levels = tuple(day[:3] for day in DAYS)
+        elif features[first].is_flag:
+            levels = ("no", "yes")
+        data, reference = (
+            _values(rows, block, lacking.get(first)) for rows in (result.data, result.reference)
+        )
+        found.append(Beside(name, data, reference, kept, tuple(block), levels, kind))
     return found + [
         Beside(name, extras.observables[name], values, counts)
         for name, values in extras.reference_observables.items()
     ]
 
 
+def _values(rows: np.ndarray, block: list[int], flag: int | None) -> np.ndarray:
+    """The numbers to count; of a category, which of its values a row has. NaN where missing."""
+    values = rows[:, block[0]].astype(np.float64)
+    if len(block) > 1:
+        values = np.where(rows[:, block].any(1), rows[:, block].argmax(1).astype(float), np.nan)
+    return values if flag is None else np.where(rows[:, flag] > 0, np.nan, values)
+
+
 def draw(given: Sequence[Beside], views: Sequence[View]) -> dict[str, Any]:
     """Everything the page needs: the histograms, and for each view the most telling first."""
     rules = {one.column for view in views for one in view.conditions}
-    known = sorted((one for one in given if _known(one)), key=lambda one: one.column not in rules)
+    known = sorted(filter(_known, given), key=lambda one: not rules.intersection(one.members))
     drawn = [(one, *histogram(one, views)) for one in known[:MOST]]
     order = []
     for v, view in enumerate(views):
         # The columns of the rule, then those in which the rows of the view differ most.
-        own: dict[int | None, int] = {one.column: i for i, one in enumerate(view.conditions)}
-        keys = [(own.get(one.column, len(own)), -told[v]) for one, _, told in drawn]
+        keys = [(one.place(view.conditions), -told[v]) for one, _, told in drawn]
         order.append(sorted(range(len(drawn)), key=keys.__getitem__))
     return {
         "columns": [of for _, of, _ in drawn],
@@ -91,11 +128,14 @@ def histogram(of: Beside, views: Sequence[View]) -> tuple[dict[str, Any], list[f
     counting = counting * (known.mean() * of.counting.sum() / counting.sum())
     data = of.data[known].astype(np.float64)
     picked = [of.data[view.rows[known[view.rows]]].astype(np.float64) for view in views]
-    edges = _edges(
-        np.concatenate([data, reference.astype(np.float64)]),
-        np.concatenate([np.ones(len(data)), counting]),
-        np.concatenate(picked),
-    )
+    if of.levels:
+        edges = np.arange(len(of.levels) + 1) - 0.5
+    else:
+        edges = _edges(
+            np.concatenate([data, reference.astype(np.float64)]),
+            np.concatenate([np.ones(len(data)), counting]),
+            np.concatenate(picked),
+        )
 
     def counts(values: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         inside = np.clip(values, edges[0], edges[-1])
@@ -114,9 +154,9 @@ def histogram(of: Beside, views: Sequence[View]) -> tuple[dict[str, Any], list[f
         "picked": [top.astype(int).tolist() for top in tops],
         "least": LEAST if tallest > TALL else 0,
         "most": float(f"{tallest:.4g}"),
-        "ticks": labelled(low, high),
-        "bands": [_bands(of.column, view.conditions, low, high) for view in views],
-        "beyond": _beyond(data, reference, low, high),
+        "ticks": _ticks(of, low, high),
+        "bands": [_bands(of, view.conditions, low, high) for view in views],
+        "beyond": _names(of) or _beyond(data, reference, low, high),
     }
     expected = np.cumsum(bars) / bars.sum()
     told = []
@@ -127,12 +167,31 @@ def histogram(of: Beside, views: Sequence[View]) -> tuple[dict[str, Any], list[f
     return found, told
 
 
+def _ticks(of: Beside, low: float, high: float) -> list[tuple[float, str]]:
+    if of.levels:
+        n = len(of.levels)
+        return [((i + 0.5) / n, clip(name, max(3, ROOM // n))) for i, name in enumerate(of.levels)]
+    return calendar(low, high) if of.kind == TIME else labelled(low, high)
+
+
+def _names(of: Beside) -> str:
+    """The values of a category in full, where the axis has no room for them."""
+    if sum(map(len, of.levels)) <= ROOM:
+        return ""
+    return f"From left to right: {', '.join(clip(name, 30) for name in of.levels)}."
+
+
 def _bands(
-    column: int | None, conditions: tuple[Condition, ...], low: float, high: float
+    of: Beside, conditions: tuple[Condition, ...], low: float, high: float
 ) -> list[float] | None:
     """Where the rule wants this column to be, as shares of the axis."""
     for one in conditions:
-        if one.column == column:
+        if one.column in of.members and len(of.members) > 1:
+            if one.above is None:
+                return None  # anything but one value
+            place, n = of.members.index(one.column), len(of.members)
+            return [place / n, (place + 1) / n]
+        if one.column in of.members:
             ends = (
                 (low if one.above is None else one.above),
                 (high if one.at_most is None else one.at_most),

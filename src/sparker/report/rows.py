@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sparker.findings.result import Result
 from sparker.report.answers import Told
 from sparker.report.thumbnails import Picture, thumbnails
-from sparker.report.words import digits_for
+from sparker.report.words import clip, digits_for
 
 STRONGEST = 2000  # the most anomalous rows, all of which are shown
 OTHERS = 2000  # of the rest, drawn at random
@@ -20,6 +20,7 @@ TEXT_BUDGET, NAME_BUDGET = 800_000, 300_000  # bytes of all texts, of all names
 CLIPS = (400, 200, 100, 50, 25)  # characters of a text: the most that stays within the budget
 VALUES = 20  # columns of the data in the table, and as many observables
 DIGITS, DECIMALS = 6, 3  # of values at least, of probabilities and f
+LONG_VALUE = 60  # characters of a value of a column
 LONG = 20  # characters of a text that needs a wide column
 
 MARKUP = re.compile("[<>&'\"\\\\\n]")
@@ -135,9 +136,11 @@ def choose(result: Result, extras: Extras, told: Told, telling: Sequence[int]) -
     images = {} if extras.images is None else thumbnails(extras.images, wanted)
     texts = {} if extras.texts is None else _clipped(extras.texts, wanted, TEXT_BUDGET)
     names = {} if extras.names is None else _clipped(extras.names, wanted, NAME_BUDGET)
-    chosen = [int(i) for i in telling[:VALUES]]
-    if result.data.shape[1] <= VALUES:
-        chosen = list(range(result.data.shape[1]))
+    # The user's own columns, of those that the telling features come from.
+    of_feature = [feature.column for feature in result.encoding.features]
+    chosen = list(dict.fromkeys(of_feature[i] for i in telling))[:VALUES]
+    if len(result.values) <= VALUES:
+        chosen = list(result.values)
     columns, cells = _table(result, extras, told, rows, chosen, images, texts, names)
     place = {row: i for i, row in enumerate(wanted)}
     marked = [told.marked, *(one.rows for one in told.places)]
@@ -158,7 +161,7 @@ def _table(
     extras: Extras,
     told: Told,
     rows: np.ndarray,
-    chosen: Sequence[int],
+    chosen: Sequence[str],
     images: dict[int, str],
     texts: dict[int, str],
     names: dict[int, str],
@@ -173,7 +176,7 @@ def _table(
         is_long = any(len(one) > LONG for one in of)
         add(label, "text", [cells[int(row)] for row in rows], role=label, long=is_long)
 
-    add("row", "number", rows.tolist())
+    add("row", "number", result.row_numbers[rows].tolist())
     if extras.names is not None:
         text("name", extras.names, names)
     if images:
@@ -186,14 +189,27 @@ def _table(
         add("in the list", "text", ["yes" if told.listed[row] else "" for row in rows])
     if extras.texts is not None:
         text("text", extras.texts, texts)
-    for i in chosen:
-        add(result.column_labels[i], "number", _rounded(result.data[rows, i]), value=True)
+    given = result.values
+    for name in chosen:
+        label = " ".join(_text(name).split()) or "no name"
+        if given[name].dtype.kind == "f":
+            add(label, "number", _rounded(given[name][rows]), value=True)
+        else:
+            add(label, "text", _plain(given[name][rows]), value=True)
     for name, values in list(extras.observables.items())[:VALUES]:
         add(name, "number", _rounded(values[rows]), value=True)
     if result.data_log_ratio is not None:
         add("f", "number", _decimals(result.data_log_ratio[rows]), digits=DECIMALS)
     cells = [list(line) for line in zip(*(cells for _, cells in parts), strict=True)]
     return [column for column, _ in parts], cells
+
+
+def _plain(column: np.ndarray) -> list[str]:
+    """Texts, times, yes and no; nothing where a value is missing."""
+    if column.dtype.kind == "M":
+        times = np.char.replace(column.astype("datetime64[s]").astype(str), "T", " ")
+        return ["" if time == "NaT" else str(time) for time in times]
+    return ["" if value is None else clip(_text(value), LONG_VALUE) for value in column]
 
 
 def _regions(result: Result, told: Told, rows: np.ndarray) -> list[int | None]:
@@ -235,11 +251,6 @@ def _clipped(texts: Sequence[str], rows: Sequence[int], budget: int) -> dict[int
     return found
 
 
-def clip(text: str, most: int) -> str:
-    """The beginning of a text, with a sign that it goes on."""
-    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
-
-
 def _remarks(
     result: Result,
     extras: Extras,
@@ -269,9 +280,9 @@ def _remarks(
         remarks.append(f"Pictures are kept for the {len(images):,} most anomalous rows.")
     if extras.texts is not None and any(texts[row] != extras.texts[row] for row in texts):
         remarks.append("Long texts are cut short.")
-    if n_columns < result.data.shape[1]:
+    if n_columns < len(result.values):
         remarks.append(
-            f"Of {result.data.shape[1]:,} columns the table has the {n_columns} in which the rows "
+            f"Of {len(result.values):,} columns the table has the {n_columns} in which the rows "
             "above differ most."
         )
     if len(extras.observables) > VALUES:

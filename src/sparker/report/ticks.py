@@ -3,6 +3,7 @@
 import numpy as np
 
 from sparker.report.words import MINUS, number
+from sparker.tables.encoding import when
 
 N_TICKS = 6  # at most
 ROOM = 40  # characters of all labels of an axis
@@ -25,6 +26,31 @@ def labelled(low: float, high: float) -> list[tuple[float, str]]:
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
     ticks = [float(i) * step + 0.0 for i in np.arange(first, last + 1)[:N_TICKS]]
     found = [(float((tick - low) / span), _text(tick, step, ticks)) for tick in ticks]
+    while sum(len(text) for _, text in found) > ROOM and len(found) > 2:
+        found = found[::2]
+    return found
+
+
+DAY = 86400
+STEPS = (
+    *(1, 10, 60, 600, 3600, 6 * 3600),
+    *(DAY, 2 * DAY, 5 * DAY, 10 * DAY, 20 * DAY, 60 * DAY, 182 * DAY),
+)
+"""Seconds between two ticks of a calendar; for longer times, whole years."""
+
+
+def calendar(low: float, high: float) -> list[tuple[float, str]]:
+    """The same for seconds since 1970.
+
+    >>> calendar(0.0, 86400.0)[:2]
+    [(0.0, '1970-01-01'), (0.25, '1970-01-01 06:00')]
+    """
+    span = high - low
+    year = 365.25 * DAY
+    rough = span / 4
+    step = next((s for s in STEPS if s >= rough), year * max(1.0, np.ceil(rough / year)))
+    ticks = np.arange(np.ceil(low / step), np.floor(high / step) + 1)[:N_TICKS] * step
+    found = [(float((tick - low) / span), when(float(tick)).removesuffix(":00")) for tick in ticks]
     while sum(len(text) for _, text in found) > ROOM and len(found) > 2:
         found = found[::2]
     return found

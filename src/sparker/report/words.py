@@ -199,7 +199,7 @@ def _sentences(result: Result, kind: str, alpha: float | None, tail: TailFit | N
 
 
 def _cautions(result: Result, alpha: float | None, kind: str) -> list[str]:
-    cautions = list(result.notes)
+    cautions = [*(one.text for one in result.warnings), *result.notes]
     if result.n_failed:
         cautions.append(
             f"{_count(result.n_failed, 'anomaly-free experiment')} did not stay finite and "
@@ -220,3 +220,8 @@ def _cautions(result: Result, alpha: float | None, kind: str) -> list[str]:
                 f"change the decision; {MORE}."
             )
     return cautions
+
+
+def clip(text: str, most: int) -> str:
+    """The beginning of a text, with a sign that it goes on."""
+    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
