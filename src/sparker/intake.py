@@ -27,7 +27,6 @@ from sparker.tables.identifiers import identifier
 from sparker.tables.kinds import Kind, as_texts, is_missing, kind_of
 from sparker.tables.rows import (
     ERROR,
-    Encoded,
     by_name,
     changes,
     encode,
@@ -130,16 +129,34 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     )
 
 
-def one_sample(reference: Any, config: TestConfig) -> tuple[Encoded, Encoding, tuple[Caution, ...]]:
-    """A reference whose data are still to come, as numbers; and how to encode them."""
+class Alone(NamedTuple):
+    """A reference whose data are still to come."""
+
+    points: np.ndarray  # (N, d)
+    weights: Any  # (N,) or None
+    encoding: Encoding
+    cautions: tuple[Caution, ...]
+
+
+def one_sample(reference: Any, config: TestConfig) -> Alone:
+    """A reference alone as numbers, and how to encode the data that are to come."""
     table = as_table("reference", reference)
-    weights = config.reference_weights
+    weights: Any = config.reference_weights
     beside = [weights] if isinstance(weights, str) else []
+    if beside:
+        weights = _beside(table, weights, "reference")
+    elif callable(weights):
+        weights, _ = evaluated(weights, Held(reference), reference, len(table.points))
     aligned, places, noted = _aligned({"reference": table}, config, beside)
     encoding, kept, found = _fitted(aligned, places, table.points.shape[1], config)
     encoded = encode(encoding, aligned["reference"].take(kept), config.missing)
     noted += [*found, *rows_dropped({"reference": encoded}, {"reference": len(table.points)})]
-    return encoded, encoding, told(noted, strict=config.strict)
+    return Alone(
+        encoded.points,
+        _kept_of(weights, encoded.rows, None),
+        encoding,
+        told(noted, strict=config.strict),
+    )
 
 
 def _beside_streamed(

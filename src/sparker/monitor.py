@@ -28,9 +28,9 @@ from sparker.calibration.settings import plain
 from sparker.calibration.sizes import Calibration, for_size, in_words
 from sparker.config import Progress, TestKeywords, from_keywords
 from sparker.engine.preprocess import Preprocess
-from sparker.engine.sample import as_points, check_columns, column_names
 from sparker.findings.explain import explain as find_answers
 from sparker.findings.interpret import interpret
+from sparker.intake import one_sample, told
 from sparker.nulls import Resample, samples, toy_rng
 from sparker.nulls.unweighted import keep_by_weight, kept_note
 from sparker.presets import unexplored
@@ -40,8 +40,9 @@ from sparker.statistics.kernels import KernelStatistic
 from sparker.system import archive
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
-from sparker.tables.encoding import plain_encoding
+from sparker.tables.encoding import Encoding
 from sparker.tables.frames import library_of
+from sparker.tables.rows import more_rows
 
 KIND = "monitor"
 
@@ -79,7 +80,10 @@ class Monitor:
     n_toys: int
     """How many toys batches are compared with."""
     seed: int
-    columns: tuple[str, ...]
+    encoding: Encoding
+    """How the columns of the reference became numbers; batches become the same."""
+    missing: str
+    """What to do where values are missing, as for ``sparker.test``."""
     statistic: KernelStatistic
     preprocess: Preprocess
     combine: Combination
@@ -113,14 +117,15 @@ class Monitor:
         """
         config = from_keywords(dict(settings))
         together.check({*config.features, "monitor"})
-        points = as_points("reference", reference)
+        brought = one_sample(reference, config)
+        points = brought.points
         sizes, seed = _sizes(batch_size), int(config.seed)
         if poisson and len(sizes) > 1:
             raise ValueError(
                 f"with poisson, batch_size is the one that is expected, got {len(sizes)}; make a "
                 "monitor for each"
             )
-        weights = samples(points, points[:1], reference_weights=config.reference_weights).weights
+        weights = samples(points, points[:1], reference_weights=brought.weights).weights
         notes = []
         if weights is not None:
             is_kept = keep_by_weight(toy_rng(seed, 0), weights, sizes[-1])
@@ -133,7 +138,8 @@ class Monitor:
             calibrations={},
             n_toys=int(config.n_toys),
             seed=seed,
-            columns=column_names(reference),
+            encoding=brought.encoding,
+            missing=config.missing,
             statistic=unexplored(config.config, config.widths),
             preprocess=config.preprocess,
             combine=config.combine,
@@ -170,6 +176,11 @@ class Monitor:
             )
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that are compared, where there are any."""
+        return tuple(one.name for one in self.encoding.columns) if self.encoding.named else ()
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """The sizes of batches for which there are toys."""
         return tuple(sorted(self.calibrations))
@@ -192,9 +203,9 @@ class Monitor:
         Without ``explain`` it takes one fit and not ten, and says no more than how sure it is.
         """
         began = time.perf_counter()
-        names = column_names(batch)
-        check_columns("the batch", names, "the monitor's reference", self.columns)
-        observed = samples(self.reference, batch, expected=self.expected)
+        encoded, cautions = more_rows("the batch", batch, self.encoding, self.missing)
+        told(cautions, strict=False)
+        observed = samples(self.reference, encoded.points, expected=self.expected)
         observed.check_rows(self.statistic.min_rows)
         size = len(observed.data) if self.expected is None else self.sizes[0]
         self.check_size(size)
@@ -207,16 +218,14 @@ class Monitor:
         table.add(Chunk(range(1, self.n_toys + 1), null))
         fitted = time.perf_counter()
         ranked = rank(table.first(self.n_toys + 1).columns, self.combine)
-        encoding = plain_encoding(self.columns or names, self.reference.shape[1])
-        found = interpret(
-            observed, self.statistic, one, table, ranked, self.n_toys + 1, encoding.labels
-        )
+        labels = self.encoding.labels
+        found = interpret(observed, self.statistic, one, table, ranked, self.n_toys + 1, labels)
         interpreted = time.perf_counter()
         answers = None
         if explain:
             answers = find_answers(
                 observed, self.statistic, one, ranked.p_value, seed=self.seed, chunk=None,
-                group_rows=None, encoding=encoding,
+                group_rows=None, encoding=self.encoding, numbers=(None, encoded.rows),
             )  # fmt: skip
         timings = {
             "prepare": prepared - began,
@@ -228,10 +237,10 @@ class Monitor:
             **found | {"notes": (*self.notes_for(size), *found["notes"])},
             answers=answers,
             frame=library_of(batch),
-            encoding=encoding,
-            given={},
-            data_rows=None,
-            warnings=(),
+            encoding=self.encoding,
+            given=encoded.given,
+            data_rows=encoded.rows,
+            warnings=cautions,
             preprocess=plain(self.preprocess),
             combine=plain(self.combine),
             n_labellings=None,

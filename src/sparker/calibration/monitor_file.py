@@ -12,6 +12,7 @@ from sparker.engine.measured import Measured
 from sparker.engine.sample import as_points, as_weights
 from sparker.engine.widths import WidthConfig
 from sparker.statistics.kernels import KernelStatistic
+from sparker.tables.encoding import Encoding
 
 DAMAGE = AttributeError, KeyError, OverflowError, TypeError, ValueError
 """What ``unpack`` may raise of a file that was made by others."""
@@ -23,7 +24,8 @@ def pack(fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarra
     header = {
         "expected": fields["expected"],
         "seed": fields["seed"],
-        "columns": fields["columns"],
+        "encoding": fields["encoding"].to_dict(),
+        "missing": fields["missing"],
         "config": to_names(statistic.config),
         "widths": to_names(statistic.widths),
         "preprocess": option_name("preprocess", fields["preprocess"]),
@@ -46,6 +48,9 @@ def unpack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[
     calibrations = _calibrations(header["settings"], arrays, len(reference))
     null, _ = next(iter(calibrations.values()))
     expected, weights, chunk = header["expected"], arrays.get("weights"), header["chunk"]
+    encoding = Encoding.from_dict(header["encoding"])
+    if len(encoding.features) != reference.shape[1]:
+        raise ValueError("its encoding is of other columns")
     if expected is not None and len(calibrations) > 1:
         raise ValueError("it expects one size, and has several")
     return {
@@ -55,7 +60,8 @@ def unpack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[
         "calibrations": calibrations,
         "n_toys": len(null.statistics),
         "seed": int(header["seed"]),
-        "columns": tuple(str(name) for name in header["columns"]),
+        "encoding": encoding,
+        "missing": str(header["missing"]),
         "statistic": KernelStatistic(
             config=FitConfig(**from_names(header["config"])),
             widths=WidthConfig(**from_names(header["widths"])),

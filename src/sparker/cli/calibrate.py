@@ -13,6 +13,9 @@ from sparker.cli.options import (
     fit_settings,
     note,
     store_option,
+    table_options,
+    table_settings,
+    warnings_on_stderr,
 )
 
 
@@ -42,6 +45,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[i
 )
 @click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
 @column_options
+@table_options
 @fit_options
 @store_option
 def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: skip
@@ -64,14 +68,16 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         extra=weights,
         key=options["key"],
     )
-    made = Monitor.calibrate(
-        table,
-        options["batch_size"],
-        poisson=options["poisson"],
-        reference_weights=table.extra[weights[0]] if weights else None,
-        store=options["store"],
-        **fit_settings(options, anneal=True),
-    )
+    with warnings_on_stderr():
+        made = Monitor.calibrate(
+            table,
+            options["batch_size"],
+            poisson=options["poisson"],
+            reference_weights=table.extra[weights[0]] if weights else None,
+            store=options["store"],
+            **table_settings(options, table),
+            **fit_settings(options, anneal=True),
+        )
     made.save(monitor)
     for line in dict.fromkeys(line for size in made.sizes for line in made.notes_for(size)):
         note(f"Note: {line}.")

@@ -1,6 +1,7 @@
 """What ``sparker watch`` does with each batch: test, tell, report, draw, keep new toys."""
 
 import json
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,8 +11,9 @@ import click
 
 from sparker.cli.batches import report_file, state_of
 from sparker.cli.errors import EXPECTED, plain
-from sparker.cli.options import command_line, note, reader_may_leave
+from sparker.cli.options import command_line, note, reader_may_leave, warnings_on_stderr
 from sparker.system.atomic import whole_file
+from sparker.tables.errors import DataWarning
 
 if TYPE_CHECKING:
     from sparker.result import TestResult
@@ -64,8 +66,9 @@ class Session:
         from sparker.monitor import Look
 
         try:
-            batch = tables.read(file, columns=self.known.columns or None, key=self.key)
-            result = self.known.test(batch, explain=False)
+            batch = tables.read(file, columns=self.known.names or None, key=self.key)
+            with warnings_on_stderr():
+                result = self.known.test(batch, explain=False)
         except EXPECTED as error:
             return {"error": plain(error)}
         finally:
@@ -77,6 +80,7 @@ class Session:
             "significance": result.significance if result.p_value < 1 else None,
             "alarm": look.alarm,
             "rows": len(result.data_plane),
+            "warnings": [one.text for one in result.warnings],
             "most_anomalous": most_anomalous(result),
         }
         if look.alarm and self.reports:
@@ -107,7 +111,10 @@ class Session:
         made = None
         try:
             made = report_file(folder, file)
-            result = replace(self.known.test(batch), files=(str(self.path), file))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # they were said
+                tested = self.known.test(batch)
+            result = replace(tested, files=(str(self.path), file))
             # No rounding of the quotient may take the alarm back.
             alpha = max(self.alpha / (self.looks or 1), result.p_value)
             result.report(made, command=command_line(), alpha=alpha)

@@ -43,7 +43,7 @@ def calendar(low: float, high: float) -> list[tuple[float, str]]:
     """The same for seconds since 1970.
 
     >>> calendar(0.0, 86400.0)[:2]
-    [(0.0, '1970-01-01'), (0.25, '1970-01-01 06:00')]
+    [(0.0, '1970-01-01'), (0.5, '1970-01-01 12:00')]
     """
     span = high - low
     year = 365.25 * DAY

@@ -142,19 +142,17 @@ def _read(texts: list[list[str]]) -> _Files | None:
 
 def _counting(called: _Name, files: _Files) -> str | None:
     """Whether the values are the numbers of the rows."""
-    longest, share = max(files.values, key=len), 0.95
-    if not called.numbered:
-        # Hours of a day, too, go up by one, but come again and again.
-        own = len(np.unique(longest)) >= len(longest) / 4
-        share, enough = (0.95, MIN_ROWS) if called.there else (0.99, 3 * MIN_ROWS)
-        if len(longest) < enough or not own:
-            return None
-    # A few steps are others where rows were dropped, or files put together.
-    if len(longest) < 3 or not files.whole:
+    longest = max(files.values, key=len)
+    share, enough = (0.95, MIN_ROWS) if called.there else (0.99, 3 * MIN_ROWS)
+    if not files.whole or len(longest) < (3 if called.numbered else enough):
         return None
-    if all(_equal_steps(x, share) for x in files.values):
-        return "counts the rows" + _of_each(files)
-    return None
+    # A few steps are others where rows were dropped, or files put together.
+    if not all(_equal_steps(x, share) for x in files.values):
+        return None
+    # Hours of a day go up by one, too, but come again and again.
+    if not called.numbered and len(np.unique(longest)) < len(longest) / 4:
+        return None
+    return "counts the rows" + _of_each(files)
 
 
 def _rising(called: _Name, files: _Files) -> str | None:
@@ -174,6 +172,8 @@ def _rising(called: _Name, files: _Files) -> str | None:
 
 def _named(called: _Name, files: _Files) -> str | None:
     """Whether a column with the name of an identifier also behaves like one."""
+    if not any(called[1:]) and not files.time:
+        return None
     pool = np.concatenate(files.values)
     # Large ids in floats are whole, too; all that large numbers cannot show is that they count.
     whole = bool(np.all(pool == np.rint(pool)))
