@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import sparker
 from sparker.calibration.plan import prepare
@@ -337,3 +338,21 @@ def test_a_column_that_does_not_vary_is_called_by_its_name():
     assert repr(made) == (
         "<Monitor for batches of 30 rows with 3 features: 3 toys from 300 reference rows>"
     )
+
+
+@pytest.mark.slow
+def test_false_alarms_in_batches_of_a_new_size_are_as_frequent_as_alpha_says():
+    """A batch for each of 200 monitors: those of one monitor share its reference, and scatter."""
+    p = []
+    for seed in range(200):
+        rng = np.random.default_rng([7, seed])
+        monitor = sparker.Monitor.calibrate(
+            rng.normal(size=(500, 2)), 40, n_toys=19, seed=seed, chunk=19, progress=False,
+            config=sparker.FitConfig(n_kernels=2),
+            widths=sparker.WidthConfig(steps=50, n_widths=2),
+        )  # fmt: skip
+        (look,) = monitor.watch([rng.normal(size=(50, 2))], alpha=0.1)
+        p.append(look.result.p_value)
+        assert monitor.sizes == (40, 50)
+    low, high = stats.binom.interval(0.99, len(p), 0.1)
+    assert low <= np.sum(np.array(p) <= 0.1) <= high
