@@ -125,7 +125,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
         groups=_kept_of(groups, own.rows, others.rows),
         strata=_kept_of(strata, own.rows, others.rows),
         null=null,
-        cautions=told(noted, strict=config.strict),
+        cautions=told(noted, strict=config.strict, caller=4),
     )
 
 
@@ -155,7 +155,7 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
         encoded.points,
         _kept_of(weights, encoded.rows, None),
         encoding,
-        told(noted, strict=config.strict),
+        told(noted, strict=config.strict, caller=3),
     )
 
 
@@ -193,13 +193,13 @@ def _beside_streamed(
     )
 
 
-def told(found: Sequence[Caution], *, strict: bool) -> tuple[Caution, ...]:
-    """Warn of all of it, or refuse to go on."""
+def told(found: Sequence[Caution], *, strict: bool, caller: int) -> tuple[Caution, ...]:
+    """Warn of all of it, or refuse to go on; ``caller`` calls away is who should know."""
     if found and strict:
         lines = "\n".join(f"- {one.text}" for one in found)
         raise ColumnsError(f"with strict, nothing suspicious is tested:\n{lines}")
     for one in found:
-        warnings.warn(one.text, DataWarning, stacklevel=5)
+        warnings.warn(one.text, DataWarning, stacklevel=caller + 1)
     return tuple(found)
 
 
@@ -328,11 +328,11 @@ def _fitted(
         # Data that are still to come may lack what the reference never does.
         columns.append(fit(name, place, kind, list(parts.values()), to_come=len(tables) == 1))
     if problems:
-        n = len(problems)
+        n, them = len(problems), "them" if len(problems) > 1 else "it"
         raise ColumnsError(
             f"{n} column{'s' * (n > 1)} cannot be compared as {'they are' if n > 1 else 'it is'}:\n"
             + "\n".join(problems)
-            + "\nchange them, or leave them out with ignore (--ignore)"
+            + f"\nchange {them}, or leave {them} out with ignore (--ignore)"
         )
     if not columns:
         raise ColumnsError(

@@ -204,7 +204,7 @@ class Monitor:
         """
         began = time.perf_counter()
         encoded, cautions = more_rows("the batch", batch, self.encoding, self.missing)
-        told(cautions, strict=False)
+        told(cautions, strict=False, caller=2)
         observed = samples(self.reference, encoded.points, expected=self.expected)
         observed.check_rows(self.statistic.min_rows)
         size = len(observed.data) if self.expected is None else self.sizes[0]

@@ -4,7 +4,7 @@ import json
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,9 @@ from sparker.cli.options import (
 )
 from sparker.cli.pictures import picture_column, picture_files
 from sparker.cli.speak import to_json
+
+if TYPE_CHECKING:
+    from sparker.tables import Column
 
 
 @click.command()
@@ -84,6 +87,9 @@ def report(result: Path, output: Path, **options: Any) -> None:
 def info(file: str, key: str | None, as_json: bool) -> None:
     """Say what a FILE holds: a table, a result or a monitor.
 
+    Of a table, column by column: what it holds, how many values are missing, how many are
+    different, and what a test makes of it.
+
     Example: sparker info data.parquet
     """
     from sparker import tables
@@ -125,21 +131,28 @@ def info(file: str, key: str | None, as_json: bool) -> None:
     shown: dict[str, list[Any]] = {
         "column": [cell(column.name) for column in columns],
         "holds": [cell(column.kind) for column in columns],
-        "from": [_number(column.low) for column in columns],
-        "to": [_number(column.high) for column in columns],
+        "values": [cell(_values(column), cut=True) for column in columns],
         "missing": [str(column.n_missing or "") for column in columns],
+        "distinct": [_distinct(column.distinct) for column in columns],
+        "role": [cell(column.role) for column in columns],
     }
-    if any(column.example for column in columns):
-        shown["such as"] = [cell(column.example or "", cut=True) for column in columns]
     Out().table(f"{found.format}, {found.rows} rows", shown)
+
+
+def _distinct(n: int) -> str:
+    from sparker.tables.info import MAX_DISTINCT
+
+    return f"over {MAX_DISTINCT}" if n > MAX_DISTINCT else str(n)
 
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
+def _values(column: "Column") -> str:
+    if column.low is not None:
+        return f"{column.low:.4g} to {column.high:.4g}"
+    return "" if column.example is None else f"such as {column.example}"
 
 
 @click.command()

@@ -176,9 +176,7 @@ class ColumnEncoding(NamedTuple):
                 known = np.array([float(value) for value in known], np.float64)
             return np.asarray(how(known))
         except (KeyError, ValueError, TypeError) as error:
-            raise ValueError(
-                f"column {self.name} held {self.kind}s, and now holds {error}; give it as before"
-            ) from error
+            raise ValueError(f"it held {self.kind}s, and now others ({error})") from error
 
     def unseen(self, part: np.ndarray) -> Counter[str]:
         """Values of a category that were not known, each with its number of rows."""

@@ -1,24 +1,36 @@
-"""A file in brief: what is in it, column by column."""
+"""A file in brief: what is in it, column by column, and what a test would make of each."""
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparker.tables.cells import Cells, NotANumberError, as_string, as_values, is_missing
 from sparker.tables.files import open_table
+from sparker.tables.identifiers import identifier
+from sparker.tables.kinds import Kind, kind_of
 from sparker.tables.source import Source
+
+MAX_DISTINCT = 1000
+"""Different values that are counted; beyond it there are just many."""
+
+HEAD = 20_000
+"""Rows that decide what a column is taken for."""
+
+FEATURE, LIST = "feature", "list"
 
 
 class Column(NamedTuple):
     """One column of a file in brief."""
 
     name: str  # its number, where the file has no names
-    kind: str = "number"  # or "text" (whatever is no number), or "list" (not looked into)
+    kind: str = "number"  # or another ``Kind``, or "list" (not looked into)
     low: float | None = None  # the least and the greatest number
     high: float | None = None
     example: str | None = None  # the first text
     n_missing: int = 0
+    distinct: int = 0  # different values, MAX_DISTINCT + 1 if there are more than MAX_DISTINCT
+    role: str = FEATURE  # what a test makes of it, or why it leaves it out
 
 
 class Info(NamedTuple):
@@ -32,34 +44,91 @@ class Info(NamedTuple):
 def describe(path: str | os.PathLike[str], key: str | None = None) -> Info:
     """What a file holds, column by column, without ever holding all of it."""
     with open_table(path, key) as source:
-        found = {
-            name: Column(name, "list" if name in source.lists else "number")
-            for name in source.every
-        }
         names = tuple(name for name in source.every if name not in source.lists)
+        found = {name: _Seen(source, name) for name in names}
         rows = source.n_rows or 0
         for name, start, cells in source.pieces(names, True) if names else ():
             rows = max(rows, start + len(cells))
-            found[name] = _updated(found[name], source, cells)
-    return Info(source.format, rows, tuple(found.values()))
+            found[name].add(cells)
+        columns = tuple(
+            found[name].column() if name in found else Column(name, LIST, role="cannot be compared")
+            for name in source.every
+        )
+    return Info(source.format, rows, columns)
 
 
-def _updated(column: Column, source: Source, cells: Cells) -> Column:
-    """A column in brief with one more piece of it."""
-    if column.kind == "number":
-        try:
-            numbers = source.numbers(cells)
-        except NotANumberError as error:
-            column = Column(
-                column.name, "text", example=as_string(error.value), n_missing=column.n_missing
-            )
+class _Seen:
+    """A column, piece by piece."""
+
+    def __init__(self, source: Source, name: str) -> None:
+        self.source, self.name = source, name
+        self.is_number = True
+        self.ends: list[float] = []
+        self.example: str | None = None
+        self.n_missing = 0
+        self.distinct: set[Any] = set()
+        self.head: list[Any] = []
+
+    def add(self, cells: Cells) -> None:
+        numbers = self._numbers(cells)
+        values: Any
+        if numbers is None:
+            values = [None if is_missing(value) else value for value in as_values(cells)]
+            self.n_missing += sum(value is None for value in values)
         else:
             there = numbers[~np.isnan(numbers)]
-            ends = [value for value in (column.low, column.high) if value is not None]
-            ends += [float(there.min()), float(there.max())] if len(there) else []
-            return column._replace(
-                low=min(ends, default=None),
-                high=max(ends, default=None),
-                n_missing=column.n_missing + len(numbers) - len(there),
-            )
-    return column._replace(n_missing=column.n_missing + sum(map(is_missing, as_values(cells))))
+            self.n_missing += len(numbers) - len(there)
+            if len(there):
+                self.ends += [float(there.min()), float(there.max())]
+                self.ends = [min(self.ends), max(self.ends)]
+            values = numbers.tolist()
+        if len(self.head) < HEAD:
+            self.head += values
+        if len(self.distinct) <= MAX_DISTINCT:
+            new = set(values) if numbers is None else {*np.unique(there).tolist()}
+            self.distinct |= {as_string(value) for value in new if value is not None}
+
+    def _numbers(self, cells: Cells) -> np.ndarray | None:
+        if self.is_number and not (isinstance(cells, np.ndarray) and cells.dtype.kind == "b"):
+            try:
+                return self.source.numbers(cells).astype(np.float64)
+            except NotANumberError as error:
+                self.example = as_string(error.value)
+        self.is_number = False
+        return None
+
+    def column(self) -> Column:
+        """What is known of it in the end."""
+        kind, role = self._judged()
+        low, high = self.ends if self.is_number and self.ends else (None, None)
+        distinct = min(len(self.distinct), MAX_DISTINCT + 1)
+        return Column(self.name, kind, low, high, self.example, self.n_missing, distinct, role)
+
+    def _judged(self) -> tuple[str, str]:
+        head = self.head[:HEAD]
+        if self.is_number:
+            part = np.array(head, np.float64)
+        else:
+            part = np.empty(len(head), object)
+            part[:] = [_cell(value) for value in head]
+        if self.name in self.source.beside:
+            return str(kind_of([part])), "beside the table"
+        if not self.distinct:
+            return "number", "left out: it has no values"
+        why = identifier(self.name if self.source.named else "", [part])
+        if why is not None:
+            return str(kind_of([part])), f"left out: it {why}"
+        kind = kind_of([part])
+        if kind == Kind.TEXT:
+            return str(kind), "text: embed it, or leave it out"
+        if len(self.distinct) == 1 and not self.n_missing:
+            return str(kind), "left out: it does not vary"
+        if self.ends and not np.isfinite(self.ends).all():
+            return str(kind), "has infinite values"
+        return str(kind), FEATURE
+
+
+def _cell(value: Any) -> str | bool | None:
+    if value is None or value != value:
+        return None
+    return bool(value) if isinstance(value, bool | np.bool_) else as_string(value)

@@ -47,8 +47,16 @@ def more_rows(
         raise ColumnsError(
             f"{name} has {n_columns} columns, the test was made with {encoding.n_columns}"
         )
+    names_rows = {
+        one.name: table.column(table.columns.index(one.name))
+        for one in encoding.left_out
+        if one.name in table.columns
+    }
     table = table.take(places)
     problems = [
+        f"- {wanted[i]}: holds {what}, not one value a row" for i, what in table.lists.items()
+    ]
+    problems += [
         f"- {column.name}: {np.isinf(table.column(i)).sum()} infinite values"
         for i, column in enumerate(encoding.columns)
         if table.column(i).dtype.kind == "f" and np.isinf(table.column(i)).any()
@@ -62,11 +70,11 @@ def more_rows(
     if problems:
         raise ColumnsError(f"{name} cannot be compared as it is:\n" + "\n".join(problems))
     encoded = encode(encoding, table, missing)
-    noted = [
-        *changes(encoding, None, table),
-        *rows_dropped({name: encoded}, {name: len(table.points)}),
-    ]
-    return encoded, tuple(noted)
+    rows = slice(None) if encoded.rows is None else encoded.rows
+    given = {of: column[rows] for of, column in names_rows.items()}
+    dropped = rows_dropped({name: encoded}, {name: len(table.points)})
+    noted = (*changes(encoding, None, table), *dropped)
+    return encoded._replace(given=given | encoded.given), noted
 
 
 def by_name(table: Table, of: str, wanted: Sequence[str]) -> list[int]:
@@ -100,7 +108,14 @@ def encode(encoding: Encoding, table: Table, missing: str) -> Encoded:
             table = table.rows(rows)
     if encoding.plain and not np.isnan(table.points).any():
         return Encoded(table.points, rows, {})
-    parts = [one.encode(table.column(i)) for i, one in enumerate(encoding.columns)]
+    parts, problems = [], []
+    for i, one in enumerate(encoding.columns):
+        try:
+            parts.append(one.encode(table.column(i)))
+        except ValueError as error:
+            problems.append(f"- {one.name}: {error}")
+    if problems:
+        raise ColumnsError("columns do not hold what they held before:\n" + "\n".join(problems))
     given = {
         one.name: table.column(i)
         for i, one in enumerate(encoding.columns)
