@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import pickle
 import re
 import struct
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from threading import Thread
 
 import awkward
 import h5py
@@ -18,9 +20,16 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import uproot
+from click.testing import CliRunner
 
 import sparker
-from sparker.tables import FileError, describe, read, source
+from sparker.cli.main import main
+from sparker.config import TestConfig
+from sparker.intake import two_samples
+from sparker.streaming.reference import as_reference
+from sparker.tables import FileError, Table, describe, read, source
+from sparker.tables.errors import ColumnsError
+from sparker.tables.kinds import Kind, kind_of
 
 pytestmark = pytest.mark.unit
 
@@ -233,7 +242,7 @@ def test_single_precision_stays(make, name, write):
     np.testing.assert_allclose(table.points[:, 0], PT, rtol=1e-3)
 
 
-@pytest.mark.parametrize("other", [np.arange(N), np.arange(N) > 3, ETA, ETA.astype(np.longdouble)])
+@pytest.mark.parametrize("other", [np.arange(N), ETA, ETA.astype(np.longdouble)])
 def test_other_numbers_become_double_precision(make, other):
     path = make("x.npz", lambda path: np.savez(path, a=PT.astype(np.float32), b=other))
     table = read(path)
@@ -247,8 +256,11 @@ def test_a_table_goes_where_arrays_go(make):
     assert sparker.engine.as_points("reference", reference) is not None
     np.testing.assert_array_equal(np.asarray(reference), reference.points)
     assert np.asarray(reference, np.float32).dtype == np.float32
-    with pytest.raises(ValueError, match=r"data has the columns \['eta', 'pt'\], reference has"):
-        sparker.test(reference, data)
+    with pytest.raises(ValueError, match="these columns hold no numbers: label"):
+        np.asarray(read(make("data.csv", NAMED["events.csv"]), columns=["pt", "label"]))
+    intake = two_samples(as_reference(reference), data, TestConfig())
+    np.testing.assert_array_equal(intake.data, MATRIX[:, :2])  # in the order of the reference
+    assert intake.encoding.labels == ["pt", "eta"]
 
 
 def test_the_points_are_ones_own(make):
@@ -271,12 +283,15 @@ def test_what_stands_beside_a_matrix_can_be_extra(make):
         refuse(path, "has no column 'w'", columns=["w"])
 
 
-def test_times_are_extra_but_no_feature(make):
+def test_times_come_back_as_features_and_beside_them(make):
     times = pd.date_range("2026-01-01", periods=N).astype("datetime64[ns]")
     table = pd.DataFrame({"x": PT, "when": times})
     path = make("x.parquet", table.to_parquet)
     assert read(path, extra=["when"]).extra["when"].tolist() == times.to_numpy().tolist()
-    refuse(path, "has '2026-01-01T.*' in row 0, column 'when', which is not a number")
+    table = read(path)
+    assert [str(time)[:10] for time in times] == [text[:10] for text in table.others[1]]
+    assert np.isnan(table.points[:, 1]).all()
+    assert kind_of([table.column(1)]) == Kind.TIME
 
 
 def test_the_index_of_pandas_is_no_column(make):
@@ -299,9 +314,10 @@ def test_parquet_of_many_kinds(make):
     np.testing.assert_array_equal(table.extra["x"], [1, np.nan, 3])
     np.testing.assert_array_equal(table.extra["flag"], [1, np.nan, 0])
     assert table.extra["word"].tolist() == ["a", "b", "a"]
-    refuse(path, "has no value in row 1, column 'x'", columns=["x"])
-    refuse(path, "has no value in row 1, column 'flag'", columns=["flag"])
-    refuse(path, "has 'a' in row 0, column 'word', which is not a number", columns=["word"])
+    table = read(path, columns=["x", "flag", "word"])
+    np.testing.assert_array_equal(table.points[:, 0], [1, np.nan, 3])
+    assert table.others[1].tolist() == [True, None, False]
+    assert table.others[2].tolist() == ["a", "b", "a"]
 
 
 # --- Text -----------------------------------------------------------------------------------------
@@ -413,7 +429,10 @@ def test_a_large_csv_comes_in_whole(make):
     np.testing.assert_array_equal(table.points, big)
     with path.open("a") as file:
         file.write("30000,1,2,3,4,?\n")
-    refuse(path, r"has '\?' in line 30002, column 'e'", ignore=[""])
+    table = read(path, ignore=[""])
+    assert list(table.others) == [4]
+    assert table.others[4].tolist() == [*map(repr, big[:, 4].tolist()), "?"]
+    np.testing.assert_array_equal(table.points[:-1, :4], big[:, :4])
 
 
 def test_a_wide_table_comes_in_whole(make):
@@ -435,20 +454,42 @@ def test_a_wide_table_comes_in_whole(make):
 
 
 @pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("a,b\n1,2\n3,high\n", ["2", "high"]),
+        ("a,b\n1,007\n3,A12\n", ["007", "A12"]),
+        ("1,2\n\n3,x\n", ["2", "x"]),
+        ("a,b\n1,2\n3,1_0\n", ["2", "1_0"]),
+        ("a;b\n1;2\n3;1,5\n", ["2", "1,5"]),
+        ("a,b\n1,x\n3,N/A\n", ["x", None]),
+        ("a,b\n1,\n3,x\n", [None, "x"]),
+        ("a,b\n1,2024-05-01\n3,2024-05-02T10:00\n", ["2024-05-01", "2024-05-02T10:00"]),
+        ("a,b\n1,2\n3,\n", [2, np.nan]),
+        ("a,b\n1,2\n3,nan\n", [2, np.nan]),
+        ("a,b\n1,2\n\n3,nan\n", [2, np.nan]),
+        ("a,b\n1,2\n3,N/A\n", [2, np.nan]),
+        ("a,b\n1,2\n3,inf\n", [2, np.inf]),
+        ("a,b\n1,2\n3,1e999\n", [2, np.inf]),
+        ("1,\n1,2\n", [np.nan, 2]),
+        ('a,b\n1,2\n1,"\n\n"\n', [2, np.nan]),
+    ],
+)
+@pytest.mark.parametrize("rows_at_a_time", [1, 8192])
+def test_what_a_column_of_text_holds(make, monkeypatch, text, column, rows_at_a_time):
+    monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
+    table = read(make("x.csv", text))
+    found = table.column(1)
+    if 1 in table.others:
+        assert found.tolist() == column
+        assert np.isnan(table.points[:, 1]).all()
+    else:
+        np.testing.assert_array_equal(found, np.array(column, float))
+    assert np.isfinite(table.points[:, 0]).all()  # the other column does not suffer
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n3,high\n", "has 'high' in line 3, column 'b', .*; encode .* --ignore b$"),
-        ("1,2\n\n3,x\n", "has 'x' in line 3, column 1, which is not a number; .* --ignore 1$"),
-        ("a,b\n1,2\n3,1_0\n", "has '1_0' in line 3, column 'b', which is not a number"),
-        ("a;b\n1;2\n3;1,5\n", "has '1,5' in line 3, column 'b', .* decimals with a point"),
-        ("a,b\n1,2\n,4\n", "has no value in line 3, column 'a'; drop or fill in .* --ignore a$"),
-        ("a,b\n1,2\n3,nan\n", "has no value in line 3, column 'b'"),
-        ("a,b\n1,2\n\n3,nan\n", "has no value in line 4, column 'b'"),
-        ("a,b\n1,2\n3,N/A\n", "has no value in line 3, column 'b'"),
-        ("a,b\n1,2\n3,inf\n", "has an infinite value in line 3, column 'b'"),
-        ("a,b\n1,2\n3,1e999\n", "has an infinite value in line 3, column 'b'"),
-        (",2\n1,2\n", "has no value in line 1, column 0"),
-        ('a,b\n1,2\n"\n\n",4\n', r"has no value in line 5, column 'a'"),
         ("a,b\n1,2\n3\n", "has 1 cells in line 3, but 2 in the first; give every line the same"),
         ("a,b\n1,2\n3,4,5\n", "has 3 cells in line 3, but 2 in the first"),
         ("a,b\n1,2,3\n3,4,5\n", "has 3 cells in line 2, but 2 in the first"),
@@ -473,13 +514,8 @@ def test_what_is_wrong_in_a_text_is_said_with_its_line(make, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1}\n\n{"a": "2"}\n', "has '2' in line 3, column 'a', which is not a number"),
-        ('{"a": 1}\n{"a": [2]}\n', r"has \[2\] in line 2, column 'a', which is not a number"),
-        ('{"a": 1}\n{"a": null}\n', "has no value in line 2, column 'a'"),
-        ('{"a": 1}\n{}\n', "has no value in line 2, column 'a'"),
-        ('{"a": 1}\n{"a": NaN}\n', "has no value in line 2, column 'a'"),
-        ('{"a": 1}\n{"a": -Infinity}\n', "has an infinite value in line 2, column 'a'"),
-        (f'{{"a": 1}}\n{{"a": 1{"0" * 400}}}\n', "has 1000.* in line 2, column 'a', which is not"),
+        ('{"a": 1}\n{"a": [2]}\n', r"has lists or objects .* in a; make columns of them"),
+        ('{"a": "x"}\n{"a": {"b": 2}}\n', r"has lists or objects .* in a; make columns of them"),
         (f'{{"a": 1}}\n{{"a": 1{"0" * 5000}}}\n', "has no JSON in line 2"),
         ('{"a": 1}\n{"a": 1, "b": 2}\n', "has 'b' in line 2, but not in the first"),
         ('{"a": [1, 2], "b": 1}\n', "has lists or objects .* in a; make columns of them"),
@@ -496,14 +532,36 @@ def test_what_is_wrong_in_json_lines_is_said_with_its_line(make, text, message):
     refuse(make("x.jsonl", text), message)
 
 
+@pytest.mark.parametrize(
+    ("cells", "column"),
+    [
+        (["1", '"2"'], ["1", "2"]),
+        (["1", "null"], [1, np.nan]),
+        (["1", "NaN"], [1, np.nan]),
+        (["1", "-Infinity"], [1, -np.inf]),
+        (["true", "null"], [True, None]),
+        (["1", f"1{'0' * 400}"], ["1", f"1{'0' * 400}"]),  # beyond all floats
+        (['"x"', "null"], ["x", None]),
+    ],
+)
+def test_what_a_column_of_json_holds(make, cells, column):
+    table = read(make("x.jsonl", "".join(f'{{"a": {cell}}}\n\n' for cell in cells)))
+    if table.others:
+        assert table.others[0].tolist() == column
+    else:
+        np.testing.assert_array_equal(table.points[:, 0], column)
+
+
 @pytest.mark.parametrize("rows_at_a_time", [4, 8192])
 @pytest.mark.parametrize("name", [name for name in NAMED if name != "tree.root"])
-def test_text_among_the_features_is_refused(make, monkeypatch, name, rows_at_a_time):
+def test_text_among_the_features_is_kept_in_every_format(make, monkeypatch, name, rows_at_a_time):
     monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
-    path = make(name, NAMED[name])
-    is_csv = ".csv" in name.lower() or ".tsv" in name
-    place = "line 2" if is_csv else "line 1" if "json" in name else "row 0"
-    refuse(path, f"has b?'kind 0' in {place}, column 'label', which is not a number; .*label$")
+    table = read(make(name, NAMED[name]))
+    place = table.columns.index("label")
+    assert list(table.others) == [place]
+    assert table.others[place].tolist() == LABEL.tolist()
+    for column in ("pt", "eta", "weight"):
+        np.testing.assert_array_equal(table.points[:, table.columns.index(column)], COLUMNS[column])
 
 
 SPOILED = {"a": np.where(np.arange(N) == 13, np.nan, PT), "b": ETA}
@@ -522,13 +580,69 @@ INFINITE = {"a": PT, "b": np.where(np.arange(N) == 13, -np.inf, ETA)}
         ("y.root", to_ntuple),
     ],
 )
-def test_missing_and_infinite_values_are_refused(make, monkeypatch, name, write, rows_at_a_time):
+def test_missing_and_infinite_values_come_in(make, monkeypatch, name, write, rows_at_a_time):
     monkeypatch.setattr(source, "BLOCK_ROWS", rows_at_a_time)
     path = make(name, lambda path: write(path, SPOILED))
-    refuse(path, "has no value in row 13, column 'a'; drop or fill in such rows, or .* --ignore a$")
+    np.testing.assert_array_equal(read(path, columns=["a"]).points[:, 0], SPOILED["a"])
     np.testing.assert_array_equal(read(path, extra=["a"]).extra["a"], SPOILED["a"])
+    refuse_test(
+        read(path),
+        r"^1 column cannot .*\n- a: values are missing \(1 in data, the first in "
+        r"row 13\); missing='indicator' or 'drop' \(--missing\) goes",
+        missing="error",
+    )
     path = make(f"i{name}", lambda path: write(path, INFINITE))
-    refuse(path, "has an infinite value in row 13, column 'b'")
+    refuse_test(
+        read(path),
+        r"^1 column cannot be compared as it is:\n- b: 1 infinite values in data, "
+        r"the first in row 13; write a number there, or nothing if .*\nchange it, or leave it out",
+    )
+
+
+def refuse_test(data, message, **settings):
+    """What files may hold, but a test refuses."""
+    reference = Table(np.column_stack([PT, ETA]), ("a", "b"))
+    with pytest.raises(ColumnsError, match=message):
+        sparker.test(reference, data, **settings)
+
+
+def test_everything_that_is_wrong_with_two_files_is_said_at_once(make):
+    n = 60
+    columns = {
+        "fine": [str(x) for x in RNG.normal(size=n)],
+        "commas": [f"{i},{i}" for i in range(n)],
+        "infinite": [str(i * i) for i in range(n - 1)] + ["inf"],
+        "stray": [str(i * 0.7) for i in range(n - 1)] + ["?"],
+        "prose": [f"this is what was said of row {i * i}" for i in range(n)],
+        "as text": [f"x{i % 3}" for i in range(n)],
+    }
+    text = "\n".join([";".join(columns), *map(";".join, zip(*columns.values(), strict=True))])
+    path = make("x.csv", text)
+    with pytest.raises(ColumnsError) as caught:
+        sparker.test(read(path), read(path))
+    said = str(caught.value).splitlines()
+    assert said[0] == "4 columns cannot be compared as they are:"
+    assert said[1] == "- commas: 120 decimals are written with a comma; write them with a point"
+    assert said[2].startswith("- infinite: 1 infinite values in reference, the first in row 59; ")
+    assert said[3].startswith("- stray: 2 cells are no numbers, while 118 are, the first '?' in")
+    assert said[4].startswith("- prose: text, 60 different values in 120 rows; turn it into")
+    assert said[5:] == ["change them, or leave them out with ignore (--ignore)"]
+    done = CliRunner().invoke(main, ["test", str(path), str(path)])
+    assert done.exit_code == 2
+    assert [line for line in said if line not in done.output] == []
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    pipe = tmp_path / "x.csv"
+    os.mkfifo(pipe)
+    for text in ("a,b\n1,2\n", "a,b\n1,x\n"):
+        writer = Thread(target=pipe.write_text, args=(text,))
+        writer.start()
+        if "x" in text:
+            refuse(pipe, "can be read only once, but b must be read twice, .* into a file first$")
+        else:
+            assert read(pipe).points.tolist() == [[1, 2]]
+        writer.join()
 
 
 def test_contradictions_are_refused(make):
@@ -623,8 +737,8 @@ def test_jagged_branches_are_refused_with_advice(make):
             file.mkrntuple("t", columns | {"p": np.zeros((3, 3))})
 
     for path in (make("t.root", write_tree), make("n.root", write_ntuple)):
-        refuse(path, "has lists or objects instead of one number a row in jets, p; make columns of")
-        refuse(path, "instead of one number a row in jets; ", columns=["n"], extra=["jets"])
+        refuse(path, "has lists or objects instead of one value a row in jets, p; make columns of")
+        refuse(path, "instead of one value a row in jets; ", columns=["n"], extra=["jets"])
         assert read(path, ignore=["jets", "p", "njets"][: 2 + (path.name == "t.root")]).columns == (
             "n",
         )
@@ -651,7 +765,7 @@ def test_lists_in_other_formats_are_refused_with_advice(make):
             file.create_dataset("v", (2,), h5py.vlen_dtype(np.float64))
 
     for path, names in ((parquet, "v, s"), (npy, "v"), (make("x.h5", write), "v")):
-        refuse(path, f"has lists or objects instead of one number a row in {names}; make columns")
+        refuse(path, f"has lists or objects instead of one value a row in {names}; make columns")
         assert read(path, columns=["x"]).columns == ("x",)
 
 
@@ -776,7 +890,7 @@ def test_nothing_is_ever_unpickled(make, tmp_path):
     refuse(make("x.npz", lambda path: np.savez(path, x=array)), "holds pickled Python objects")
     refuse(make("y.npz", lambda path: np.savez(path, x=array[:, None])), "holds pickled Python")
     path = make("z.npz", lambda path: np.savez(path, x=array, y=np.ones(1)))
-    refuse(path, "has lists or objects instead of one number a row in x;")
+    refuse(path, "has lists or objects instead of one value a row in x;")
     assert read(path, columns=["y"]).points.tolist() == [[1]]
     refuse(path, "holds pickled Python objects", key="x")
     fields = np.empty(1, [("x", object), ("y", "f8")])
@@ -821,7 +935,9 @@ def test_no_rows_and_no_columns(make):
     refuse(make("x.npy", lambda path: np.save(path, np.zeros((3, 0)))), "has no column left")
     refuse(make("x.npy", lambda path: np.save(path, np.zeros((2, 3, 4)))), r"has shape \(2, 3, 4\)")
     refuse(make("x.npy", lambda path: np.save(path, np.float64(3))), r"has shape \(\)")
-    refuse(make("x.npy", lambda path: np.save(path, MATRIX + 1j)), "which is not a number")
+    refuse(
+        make("x.npy", lambda path: np.save(path, MATRIX + 1j)), "has complex numbers in column 0;"
+    )
     refuse(make("x.parquet", frame()[:0].to_parquet), "has no rows")
     refuse(make("x.h5", lambda path: h5_matrix(path, X=MATRIX[:0])), "has no rows")
     refuse(make("x.h5", lambda path: h5py.File(path, "w").close()), "holds no table .* nothing")
@@ -891,9 +1007,11 @@ def test_every_format_is_described(make, monkeypatch, name, rows_at_a_time):
     assert info.rows == N
     assert info.format.lower()[:2] in name.lower() + " numpy json hdf5"
     columns = {column.name: column for column in info.columns}
-    assert columns["pt"] == ("pt", "number", PT.min(), PT.max(), None, 0)
+    assert columns["pt"] == ("pt", "number", PT.min(), PT.max(), None, 0, N, "feature")
+    assert columns["run"][-2:] == (1, "left out: it does not vary")  # as floats, so large they are
     if name != "tree.root":
-        assert columns["label"][1:4] == ("text", None, None)
+        assert columns["label"][1:4] == ("category", None, None)
+        assert columns["label"][-3:] == (0, 3, "feature")
         assert columns["label"].example == "kind 0"
 
 
@@ -904,18 +1022,20 @@ def test_a_description_tells_what_is_missing(make, monkeypatch):
     assert info.format == "CSV"
     assert info.rows == 6
     assert info.columns == (
-        ("a", "number", -3, 6, None, 0),
-        ("b", "text", None, None, "?", 2),
-        ("c", "text", None, None, "x", 2),
-        ("d", "number", None, None, None, 6),
+        ("a", "number", -3, 6, None, 0, 6, "feature"),
+        ("b", "text", None, None, "?", 2, 4, "text: embed it, or leave it out"),
+        ("c", "text", None, None, "x", 2, 4, "text: embed it, or leave it out"),
+        ("d", "number", None, None, None, 6, 0, "left out: it has no values"),
     )
 
     text = '{"x": NaN, "y": "a"}\n{"x": 1, "y": NaN}\n{"x": null, "y": null}\n'
     info = describe(make("x.jsonl", text))
     assert info.columns == (
-        ("x", "number", 1, 1, None, 2),
-        ("y", "text", None, None, "a", 2),
+        ("x", "number", 1, 1, None, 2, 1, "feature"),
+        ("y", "text", None, None, "a", 2, 1, "text: embed it, or leave it out"),
     )
+    info = describe(make("x.jsonl", '{"x": 1, "y": "a"}\n{"x": [2], "y": "b"}\n'))
+    assert info.columns[0] == ("x", "list", None, None, None, 0, 0, "cannot be compared")
 
 
 def test_a_description_lists_what_it_does_not_look_into(make):
@@ -923,8 +1043,9 @@ def test_a_description_lists_what_it_does_not_look_into(make):
     info = describe(make("x.parquet", lambda path: pyarrow.parquet.write_table(table, path)))
     assert info.rows == 2
     assert info.columns == (
-        ("v", "list", None, None, None, 0),
-        ("x", "number", 1, 1, None, 1),
+        ("v", "list", None, None, None, 0, 0, "cannot be compared"),
+        ("x", "number", 1, 1, None, 1, 1, "feature"),
     )
     info = describe(make("x.npz", lambda path: np.savez(path, X=MATRIX, w=WEIGHT)))
     assert [column.name for column in info.columns] == ["0", "1", "2", "w"]
+    assert [column.role for column in info.columns] == ["feature"] * 3 + ["beside the table"]

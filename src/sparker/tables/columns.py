@@ -1,7 +1,7 @@
 """Which columns are features, and which are wanted beside them."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sparker.tables.errors import FileError, some
 from sparker.tables.source import Source
@@ -13,13 +13,17 @@ def choose(
     """The names of the features and of the columns beside them."""
     ignore, extra = _listed(ignore), _listed(extra)
     features = _features(source, None if columns is None else _listed(columns), ignore, extra)
-    lists = [name for name in dict.fromkeys((*features, *extra)) if name in source.lists]
-    if lists:
+    check_lists([name for name in dict.fromkeys((*features, *extra)) if name in source.lists])
+    return tuple(features), tuple(dict.fromkeys(extra))
+
+
+def check_lists(names: Collection[str]) -> None:
+    """Refuse columns that hold more than one value a row."""
+    if names:
         raise FileError(
-            f"has lists or objects instead of one number a row in {some(lists)}; make columns of "
+            f"has lists or objects instead of one value a row in {some(names)}; make columns of "
             "them (the first entry, the largest, how many, ...), or leave them out with --ignore"
         )
-    return tuple(features), tuple(dict.fromkeys(extra))
 
 
 def _features(

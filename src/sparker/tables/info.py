@@ -51,8 +51,7 @@ def describe(path: str | os.PathLike[str], key: str | None = None) -> Info:
             rows = max(rows, start + len(cells))
             found[name].add(cells)
         columns = tuple(
-            found[name].column() if name in found else Column(name, LIST, role="cannot be compared")
-            for name in source.every
+            found[name].column() if name in found else _lists(name) for name in source.every
         )
     return Info(source.format, rows, columns)
 
@@ -62,7 +61,7 @@ class _Seen:
 
     def __init__(self, source: Source, name: str) -> None:
         self.source, self.name = source, name
-        self.is_number = True
+        self.is_number, self.is_list = True, False
         self.ends: list[float] = []
         self.example: str | None = None
         self.n_missing = 0
@@ -74,6 +73,9 @@ class _Seen:
         values: Any
         if numbers is None:
             values = [None if is_missing(value) else value for value in as_values(cells)]
+            if any(isinstance(value, list | dict) for value in values):
+                self.is_list = True
+                return
             self.n_missing += sum(value is None for value in values)
         else:
             there = numbers[~np.isnan(numbers)]
@@ -99,6 +101,8 @@ class _Seen:
 
     def column(self) -> Column:
         """What is known of it in the end."""
+        if self.is_list:
+            return _lists(self.name)
         kind, role = self._judged()
         low, high = self.ends if self.is_number and self.ends else (None, None)
         distinct = min(len(self.distinct), MAX_DISTINCT + 1)
@@ -126,6 +130,10 @@ class _Seen:
         if self.ends and not np.isfinite(self.ends).all():
             return str(kind), "has infinite values"
         return str(kind), FEATURE
+
+
+def _lists(name: str) -> Column:
+    return Column(name, LIST, role="cannot be compared")
 
 
 def _cell(value: Any) -> str | bool | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparker.system.memmap import check_disk, forget
 from sparker.tables.cells import Cells, NotANumberError
-from sparker.tables.columns import choose
+from sparker.tables.columns import check_lists, choose
 from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
 from sparker.tables.source import Source
@@ -129,7 +129,7 @@ def read(
                     _make_room(points, stop + stop // 4)
                 if name == features[0]:  # a new block of rows
                     forget(points)
-                numbers = None if name in no_numbers else _numbers(source, cells)
+                numbers = None if name in no_numbers else _numbers(source, name, cells)
                 if numbers is None:
                     no_numbers.add(name)
                     numbers = np.full(len(cells), np.nan)
@@ -159,9 +159,16 @@ def _others(
     """The columns that are no numbers, once more from the start: 007 is no 7 beside A12."""
     if not names:
         return
+    if not os.path.isfile(path) and os.path.exists(path):
+        raise FileError(
+            f"{path} is no ordinary file and can be read only once, but {some(names)} must be read "
+            "twice, not being all numbers; write it into a file first"
+        )
     with open_table(path, key) as source:
         kept: dict[str, list[Any]] = {name: [] for name in names}
         for name, _, cells in source.pieces(tuple(names), False):
+            if not isinstance(cells, np.ndarray):
+                check_lists({name} if any(isinstance(cell, list | dict) for cell in cells) else ())
             kept[name] += source.plain(cells)
     for name, cells in kept.items():
         column = np.empty(len(cells), object)
@@ -187,9 +194,14 @@ def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray
         return np.memmap(file, dtype, "w+", shape=(n_rows, n_features))
 
 
-def _numbers(source: Source, cells: Cells) -> np.ndarray | None:
+def _numbers(source: Source, name: str, cells: Cells) -> np.ndarray | None:
     """A piece of a feature as numbers, NaN where one is missing; None if it holds others."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
+        if cells.dtype.kind == "c":
+            raise FileError(
+                f"has complex numbers in {source.label(name)}; give their real and imaginary "
+                "parts as columns"
+            )
         if cells.dtype.kind == "b":
             return None
     elif any(type(value) is bool for value in cells):
