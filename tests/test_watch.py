@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -164,6 +165,28 @@ def test_several_new_sizes_are_kept_and_a_small_reference_is_noted(at):
     done = invoke("monitor.npz", "other-quiet.npy", "large.npy")
     assert sparker.Monitor.load("monitor.npz").sizes == (BATCH, OTHER, 70)
     assert "Note: the reference has 500 rows, fewer than 10 batches of 70" in done.stderr
+
+
+def test_rows_that_are_left_out_count_neither_for_the_size_nor_for_the_numbers(at):
+    rows = np.load("strange.npy")
+    whole, few = pd.DataFrame(rows, columns=["x", "y"]), ["--toys", "19", "--kernels", "3"]
+    reference = np.random.default_rng(0).normal(size=(500, 2))
+    pd.DataFrame(reference, columns=["x", "y"]).to_csv("reference.csv", index=False)
+    made = CliRunner().invoke(
+        main,
+        ["calibrate", "reference.csv", "named.npz", "--batch-size", "40", "--steps", "100", *few,
+         "--missing", "drop"],
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    whole.to_csv("whole.csv", index=False)
+    lost = pd.DataFrame({"x": [None, None], "y": [0.0, 1.0]})
+    pd.concat([lost, whole]).to_csv("lost.csv", index=False)
+    one, other = lines_of(invoke("named.npz", "whole.csv", "lost.csv"))
+    assert one["p_value"] == other["p_value"]
+    assert one["rows"] == other["rows"] == BATCH
+    shown = [[row["row"] for row in line["most_anomalous"]] for line in (one, other)]
+    assert shown[1] == [row + 2 for row in shown[0]]
+    assert sparker.Monitor.load("named.npz").sizes == (BATCH,)
 
 
 def test_a_monitor_that_cannot_be_written_still_watches(at, monkeypatch):

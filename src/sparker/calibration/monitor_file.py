@@ -14,7 +14,7 @@ from sparker.engine.widths import WidthConfig
 from sparker.statistics.kernels import KernelStatistic
 from sparker.tables.encoding import Encoding
 
-DAMAGE = AttributeError, KeyError, OverflowError, TypeError, ValueError
+DAMAGE = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 """What ``unpack`` may raise of a file that was made by others."""
 
 

@@ -154,7 +154,7 @@ def most_anomalous(result: "TestResult") -> list[dict[str, Any]]:
     assert components is not None
     return [
         {
-            "row": int(i),
+            "row": int(result.row_numbers[i]),
             "log_ratio": float(log_ratio[i]),
             "anomaly_score": float(expit(log_ratio[i])),
             "kernel": int(np.argmax(np.abs(components[i]))),
