@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import poisson
 
 from sparker.tables.kinds import (
     MICROSECONDS,
@@ -23,6 +24,9 @@ from sparker.tables.kinds import (
 
 IS, OTHER, MISSING, TIME, HOUR, WEEKDAY = "is", "other", "missing", "time", "hour", "weekday"
 NUMBER = "number"
+
+RARELY = 0.01
+"""What happens less often is no chance."""
 DAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
 
 
@@ -104,6 +108,10 @@ class ColumnEncoding(NamedTuple):
     """Of a category, the values that have a feature of their own."""
     rare: tuple[str, ...] = ()
     """Of a category, further values, which share a feature."""
+    n_rows: int = 0
+    """Of a category, the rows it was fitted on that have a value."""
+    n_single: int = 0
+    """Values that only one of them has."""
     parts: tuple[str, ...] = ()
     """Of times, what is looked at beside the time itself: the hour, the weekday."""
 
@@ -179,11 +187,21 @@ class ColumnEncoding(NamedTuple):
             raise ValueError(f"it held {self.kind}s, and now others ({error})") from error
 
     def unseen(self, part: np.ndarray) -> Counter[str]:
-        """Values of a category that were not known, each with its number of rows."""
+        """Values that the rows it was fitted on never have, if chance does not explain them.
+
+        Each with its number of rows. Where many values are rare, further rows have new ones all
+        the time: about as large a share as that of values seen once (Good, Biometrika 40, 237).
+        """
         if self.kind != Kind.CATEGORY:
             return Counter()
         known = {*self.levels, *self.rare}
-        return Counter(text for text in as_texts(part[~is_missing(part)]) if text not in known)
+        texts = as_texts(part[~is_missing(part)])
+        new = Counter(text for text in texts if text not in known)
+        by_chance = len(texts) * self.n_single / max(self.n_rows, 1)
+        # None of so many rows has a value that is as frequent as this, except by chance.
+        share = len(texts) / max(len(texts) + self.n_rows, 1)
+        often = {text: n for text, n in new.items() if (len(known) + 1) * share**n <= RARELY}
+        return new if poisson.sf(new.total() - 1, by_chance) <= RARELY else Counter(often)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON knows it."""
@@ -196,6 +214,8 @@ class ColumnEncoding(NamedTuple):
             "fill": list(self.fill),
             "levels": list(self.levels),
             "rare_levels": list(self.rare),
+            "rows": self.n_rows,
+            "single": self.n_single,
             "parts": list(self.parts),
         }
 
@@ -231,7 +251,10 @@ def fit(
         counts = Counter(text for part in known for text in as_texts(part))
         levels = tuple(own_levels(counts))
         rare = tuple(sorted(counts.keys() - {*levels}))
-        return ColumnEncoding(name, place, kind, missing, levels=levels, rare=rare)
+        n_single = sum(n == 1 for n in counts.values())
+        return ColumnEncoding(
+            name, place, kind, missing, (), levels, rare, counts.total(), n_single
+        )
     times = np.concatenate([_times(part) for part in known])
     values = clock(times, (HOUR, WEEKDAY))
     beside = tuple(part for part, own in zip((HOUR, WEEKDAY), values.T[1:], strict=True)
@@ -324,6 +347,8 @@ class Encoding(NamedTuple):
                 tuple(map(float, one["fill"])),
                 tuple(map(str, one["levels"])),
                 tuple(map(str, one["rare_levels"])),
+                int(one["rows"]),
+                int(one["single"]),
                 tuple(map(str, one["parts"])),
             )
             n_filled = {Kind.NUMBER: 1, Kind.TIME: 1 + len(column.parts)}.get(column.kind, 0)

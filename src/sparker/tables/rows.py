@@ -1,17 +1,16 @@
 """Rows of a table as numbers, in the way that an encoding says; further rows in the same way."""
 
 import difflib
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparker.tables.checks import Caution
-from sparker.tables.encoding import Encoding
+from sparker.tables.encoding import Encoding, fit
 from sparker.tables.errors import ColumnsError, some
 from sparker.tables.frames import as_table
-from sparker.tables.kinds import Kind, as_texts, is_missing
+from sparker.tables.kinds import Kind, is_missing
 from sparker.tables.table import Table
 
 DROP, ERROR = "drop", "error"
@@ -131,12 +130,10 @@ def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Ca
     found = []
     for i, column in enumerate(encoding.columns):
         part = data.column(i)
-        new = column.unseen(part)
+        before = column
         if reference is not None and column.kind == Kind.CATEGORY:
-            before = reference.column(i)
-            known = {*as_texts(before[~is_missing(before)])}
-            texts = as_texts(part[~is_missing(part)])
-            new = Counter(text for text in texts if text not in known)
+            before = fit(column.name, column.place, column.kind, [reference.column(i)])
+        new = before.unseen(part)
         if new:
             said = ", ".join(f"{text} ({n:,})" for text, n in new.most_common(N_NAMED))
             more = ", ..." if len(new) > N_NAMED else ""
