@@ -16,7 +16,7 @@ MIN_ROWS = 20
 """Fewer rows of a sample show no copies."""
 MIN_COPIED = 0.01
 """Share of the rows to be there again before it matters."""
-MIN_ONE_ROW = 0.05
+MIN_ONE_ROW = 0.1
 """The same, where all of them are one row."""
 MAX_VALUES = 20_000_000
 """So many values are looked at column by column; of more columns some, evenly spread."""
@@ -113,12 +113,11 @@ def repeats(rows: np.ndarray, hashes: np.ndarray) -> Repeats | None:
     """Rows that are equal within a sample, if the columns do not explain it."""
     n, d = rows.shape
     distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
-    again, most = counts > 1, int(counts.max())
-    enough = max(3, MIN_COPIED * n)
+    n_again, most = int(np.sum(counts > 1)), int(counts.max())
     # Empty rows, or what stands for missing ones, in a table whose rows are otherwise distinct.
-    one_row = most >= max(10, MIN_ONE_ROW * n)
+    one_row = most >= max(MIN_ROWS, MIN_ONE_ROW * n)
     one_row &= len(distinct) - 1 >= max(MIN_ROWS, 0.95 * (n - most))
-    if n < MIN_ROWS or (not one_row and again.sum() < enough):
+    if n < MIN_ROWS or (not one_row and n_again < max(3, MIN_COPIED * n)):
         return None
     some = np.unique(np.linspace(0, d - 1, min(d, max(1, MAX_VALUES // n))).astype(int))
     pairs = n * (n - 1) / 2
@@ -126,19 +125,15 @@ def repeats(rows: np.ndarray, hashes: np.ndarray) -> Repeats | None:
     # Columns that depend on each other make more rows equal. But then even more rows differ in one
     # column only: ln(1 / p) times as many, if columns are independent and two rows equal with
     # probability p. Copied rows have no such neighbours.
-    n_near, alone = 0, again.copy()
+    n_near = 0
     for j, salt in zip(some, _salts(d)[some], strict=True):
-        others = distinct - _mixed(rows[first, j], salt)
-        ordered = np.sort(others)
-        n_near += int(np.sum(ordered[1:] == ordered[:-1]))
-        left, right = (np.searchsorted(ordered, others[alone], side) for side in ("left", "right"))
-        alone[alone] = right - left == 1
+        others = np.sort(distinct - _mixed(rows[first, j], salt))
+        n_near += int(np.sum(others[1:] == others[:-1]))
     if one_row:
         explained = most <= n_near or most * (most - 1) / 2 < 10 * independent
         return None if explained else Repeats(most, True)
-    n_alone = int(alone.sum())
-    copied = n_alone >= max(enough, n_near) and pdtrc(n_alone - 1, independent) < LEVEL
-    return Repeats(n - len(distinct), False) if copied else None
+    explained = n_again <= n_near or pdtrc(n_again - 1, independent) >= LEVEL
+    return None if explained else Repeats(n - len(distinct), False)
 
 
 def _equal_pairs(values: np.ndarray) -> float:
