@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
@@ -16,7 +17,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_classifier_data_not_an_array,
+    check_estimators_dtypes,
+    check_fit2d_1feature,
+    parametrize_with_checks,
+)
 
 import sparker
 from sparker.estimator import SparKer
@@ -27,7 +33,20 @@ SMALL = {"n_kernels": 1, "n_widths": 2, "n_toys": 1, "steps": 10}
 SETTINGS = {"n_kernels": 2, "n_widths": 3, "n_toys": 19, "steps": 60, "random_state": 0}
 
 
-@parametrize_with_checks([SparKer(**SMALL)])
+NO_NUMBERS_FOR_CLASSES = dict.fromkeys(
+    [
+        "check_classifiers_classes",
+        "check_classifier_data_not_an_array",
+        "check_estimators_dtypes",
+        "check_fit2d_1feature",
+    ],
+    "its classes are not 0 and 1, and nothing says which of them are the reference rows",
+)
+
+
+@parametrize_with_checks(
+    [SparKer(**SMALL)], expected_failed_checks=lambda estimator: NO_NUMBERS_FOR_CLASSES
+)
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     if check.func.__name__ != "check_classifiers_train":  # the only one that wants them to be good
         # Fits that do not scan compile in half the time.
@@ -35,6 +54,13 @@ def test_scikit_learn_checks(estimator, check, monkeypatch):
         widths = functools.partial(sparker.WidthConfig, annealing=annealing)
         monkeypatch.setattr("sparker.estimator.WidthConfig", widths)
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check", [check_classifier_data_not_an_array, check_estimators_dtypes, check_fit2d_1feature]
+)
+def test_scikit_learn_checks_with_classes_of_other_names(check):
+    check("SparKer", SparKer(**SMALL, reference=1))
 
 
 def planted():
@@ -104,9 +130,10 @@ def test_every_setting_reaches_the_test(fitted, monkeypatch):
         "combine": sparker.cauchy,
         "null": sparker.Simulator(np.zeros((9, 2))),
         "n_toys": 4,
+        "missing": "drop",
     }
-    model = SparKer(**kernels, **widths, **others, random_state=3)
-    assert set(model.get_params()) == {*kernels, *widths, *others, "random_state"}
+    model = SparKer(**kernels, **widths, **others, reference=0, random_state=3)
+    assert set(model.get_params()) == {*kernels, *widths, *others, "reference", "random_state"}
     model.fit(*planted())
     assert given["config"] == sparker.FitConfig(**kernels)
     assert given["widths"] == sparker.WidthConfig(**widths)
@@ -121,6 +148,10 @@ def test_defaults_are_those_of_the_test():
     assert (model.steps, model.n_widths) == (widths.steps, widths.n_widths)
     assert model.preprocess is sparker.decorrelate
     assert model.combine is sparker.minimum
+    settings = sparker.TestConfig()
+    assert (
+        (model.n_toys, model.missing) == (settings.n_toys, settings.missing) == (300, "indicator")
+    )
 
 
 def test_random_state_decides(fitted):
@@ -218,10 +249,20 @@ def test_tables_keep_their_names(fitted):
     assert fitted.result_.names == ()
 
 
-@pytest.mark.parametrize("labels", [("known", "new"), (False, True), (-1, 1)])
-def test_the_first_label_is_the_reference(fitted, labels):
+@pytest.mark.parametrize(
+    ("labels", "reference"),
+    [
+        ((False, True), None),
+        ((0.0, 1.0), None),
+        (("known", "new"), "known"),
+        (("new", "known"), "new"),  # the later in the alphabet may be the reference
+        ((1, -1), 1),
+        ((1, 0), 1),
+    ],
+)
+def test_the_label_of_the_reference_is_known_or_named(fitted, labels, reference):
     X, y = planted()
-    model = clone(fitted).fit(X, np.array(labels)[y])
+    model = clone(fitted).set_params(reference=reference).fit(X, np.array(labels)[y])
     assert model.classes_.tolist() == list(labels)
     assert model.predict(X[-1:]).tolist() == [labels[1]]
     np.testing.assert_array_equal(model.decision_function(X), fitted.decision_function(X))
@@ -234,12 +275,27 @@ def test_the_first_label_is_the_reference(fitted, labels):
         (np.arange(20) % 3, "Only binary .* type of the target is multiclass"),
         (np.linspace(0, 1, 20), "Unknown label type: "),
         (np.arange(20) == 0, "data has 1 rows, fewer than the 2 kernels"),
+        (
+            np.repeat(["a", "b"], 10),
+            "classes a and b, .* reference rows: name .* by reference=, or",
+        ),
+        (np.repeat([1, 2], 10), "y has the classes 1 and 2, and it must be known which"),
+        (np.repeat(["0", "1"], 10), "y has the classes 0 and 1, and it must be known which"),
+        (np.repeat([0, 1], 9), "inconsistent numbers of samples"),
         (None, "requires y to be passed"),
     ],
 )
-def test_labels_that_make_no_test(y, message):
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, pl.DataFrame])
+def test_labels_that_make_no_test(y, message, make):
+    X = make(np.random.default_rng(0).normal(size=(20, 2)))
     with pytest.raises(ValueError, match=message):
-        SparKer(**SMALL | {"n_kernels": 2}).fit(np.random.default_rng(0).normal(size=(20, 2)), y)
+        SparKer(**SMALL | {"n_kernels": 2}).fit(X, y)
+
+
+def test_a_reference_that_is_no_class():
+    model = SparKer(**SMALL, reference="c")
+    with pytest.raises(ValueError, match="reference is 'c', but y has a and b"):
+        model.fit(np.zeros((20, 2)), np.repeat(["a", "b"], 10))
 
 
 @pytest.mark.parametrize(

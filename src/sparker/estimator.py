@@ -17,7 +17,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import Tags, check_random_state, column_or_1d
+from sklearn.utils import Tags, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -118,7 +118,9 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
 
     def fit(self, X: Any, y: Any) -> "SparKer":
         """Test the rows of the second class against those of the first."""
-        rows, labels = self._checked(X, y)
+        rows, labels = self._checked(X, y=y)
+        labels = column_or_1d(labels, warn=True)
+        check_consistent_length(rows, labels)
         classes = _two_classes(labels, self.reference)
         first, second = (_chosen(rows, labels == one) for one in classes)
         result = detect.test(
@@ -176,19 +178,16 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
 
     def _new(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._checked(X)[0]
+        return self._checked(X)
 
-    def _checked(self, X: Any, y: Any = None) -> tuple[Any, Any]:
+    def _checked(self, X: Any, **labels: Any) -> Any:
         """What scikit-learn wants of rows and labels; data frames keep their columns."""
         how: dict[str, Any] = {"dtype": FLOATS, "ensure_all_finite": "allow-nan"}
         if library_of(X) is not None:
             how = {"skip_check_array": True}
-        elif y is not None:
+        elif labels:
             how |= {"ensure_min_samples": 2}
-        if y is None:
-            return validate_data(self, X, reset=False, **how), None
-        found = validate_data(self, X, y, **how)
-        return found[0], column_or_1d(found[1], warn=True)
+        return validate_data(self, X, **labels, reset=bool(labels), **how)
 
     @property
     def _n_features_out(self) -> int:  # for the names sparker0, sparker1, ... of the components

@@ -184,8 +184,8 @@ def in_json(result: "Result") -> dict[str, Any]:
                 "distance": one.distance,
                 "p_value": one.p_value,
                 "differs": one.differs,
-                "reference_quartiles": one.reference_quartiles,
-                "data_quartiles": one.data_quartiles,
+                "reference_quartiles": _listed(one.reference_quartiles),
+                "data_quartiles": _listed(one.data_quartiles),
             }
             for one in found.columns
         ],
@@ -195,6 +195,10 @@ def in_json(result: "Result") -> dict[str, Any]:
 def finite(value: float) -> float | None:
     """A number as JSON knows it."""
     return value if np.isfinite(value) else None
+
+
+def _listed(values: tuple[float, ...] | None) -> list[float] | None:
+    return None if values is None else list(values)
 
 
 def _rows(n: int) -> str:
