@@ -18,6 +18,7 @@ from sparker.calibration.settings import plain
 from sparker.findings import words
 from sparker.findings.result import TUPLES
 from sparker.system import archive
+from sparker.tables.encoding import plain_encoding
 
 N_REFERENCE, N_DATA = 200, 50
 QUICK = {
@@ -466,10 +467,21 @@ def test_scores_give_the_statistic_of_the_data():
 
 
 def test_new_rows_need_the_columns_of_the_test():
-    with pytest.raises(ValueError, match="rows have 3 features, the test was made with 2"):
+    with pytest.raises(ValueError, match="rows has 3 columns, the test was made with 2"):
         result_of().log_ratio(np.zeros((4, 3)))
-    with pytest.raises(ValueError, match="rows has 1 NaN or infinite value"):
-        result_of().log_ratio([[0.0, np.nan]])
+    with pytest.raises(ValueError, match=r"rows cannot be compared .*\n- column 1: 1 infinite val"):
+        result_of().log_ratio([[0.0, np.inf]])
+
+
+def test_what_a_new_row_lacks_is_taken_for_the_median():
+    result = result_of()
+    median = np.median(np.concatenate([result.reference, result.data])[:, 1])
+    np.testing.assert_array_equal(
+        result.log_ratio([[0.5, np.nan]]), result.log_ratio([[0.5, median]])
+    )
+    streamed = dataclasses.replace(result, encoding=plain_encoding((), 2))
+    with pytest.raises(ValueError, match="- column 1: it lacks 1 values, and beside a stream"):
+        streamed.log_ratio([[0.0, np.nan]])
 
 
 def test_kernels_that_compete_in_a_way_of_their_own_cannot_score_new_rows():

@@ -40,9 +40,10 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
             ``sparker.stream(...)``, for more of them than fit into memory.
         data: the rows in question (N_D, d), with the same columns.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
-            ``null``, ``reference_weights``, ``expected``, ``groups``, ``strata``, ``config``,
-            ``widths``, ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``,
-            ``store``, ``progress``, ``chunk``, ``cluster``.
+            ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``strict``,
+            ``reference_weights``, ``expected``, ``groups``, ``strata``, ``config``, ``widths``,
+            ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
+            ``progress``, ``chunk``, ``cluster``.
 
     >>> import numpy as np
     >>> import sparker

@@ -20,15 +20,18 @@ from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
 from sparker.tables.cells import is_number
 from sparker.tables.checks import Caution, cautions
-from sparker.tables.encoding import ColumnEncoding, Encoding, LeftOut, fit, plain_encoding
+from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
 from sparker.tables.errors import ColumnsError, DataWarning, some
 from sparker.tables.frames import as_table, library_of
 from sparker.tables.identifiers import identifier
 from sparker.tables.kinds import Kind, as_texts, is_missing, kind_of
 from sparker.tables.rows import (
+    DROP,
     ERROR,
+    Encoded,
     by_name,
     changes,
+    complete,
     encode,
     near,
     rows_dropped,
@@ -93,7 +96,9 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     encoding, kept, found = _fitted(aligned, places, first.points.shape[1], config)
     names_rows = _left_out(aligned["data"], kept)
     aligned = {of: table.take(kept) for of, table in aligned.items()}
-    encoded = {name: encode(encoding, aligned[name], config.missing) for name in aligned}
+    encoded = {of: encode(encoding, one, config.missing, of) for of, one in aligned.items()}
+    n_rows = {of: len(one.points) for of, one in aligned.items()}
+    aligned = {of: one.rows(encoded[of].rows) for of, one in aligned.items()}
     points = in_one_precision({name: one.points for name, one in encoded.items()})
     null = config.null
     if isinstance(null, Simulator) and POOL in aligned:
@@ -105,9 +110,10 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
             "encode them before, or leave them out with ignore"
         )
     noted += [*found, *changes(encoding, aligned["reference"], aligned["data"])]
-    noted += rows_dropped(encoded, {of: len(one.points) for of, one in aligned.items()})
+    noted += rows_dropped(encoded, n_rows)
     if groups is None and strata is None:
-        noted += cautions(points[0], points[1], encoding.labels)
+        labels = [label.removeprefix("column ") for label in encoding.labels]
+        noted += cautions(points[0], points[1], labels)
     own, others = encoded["reference"], encoded["data"]
     return Intake(
         reference=Held(points[0], points[0]),
@@ -121,9 +127,9 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
         | others.given,
         reference_rows=own.rows,
         data_rows=others.rows,
-        weights=_kept_of(weights, own.rows, others.rows),
-        groups=_kept_of(groups, own.rows, others.rows),
-        strata=_kept_of(strata, own.rows, others.rows),
+        weights=_kept_of("reference_weights", weights, encoded, n_rows),
+        groups=_kept_of("groups", groups, encoded, n_rows),
+        strata=_kept_of("strata", strata, encoded, n_rows),
         null=null,
         cautions=told(noted, strict=config.strict, caller=4),
     )
@@ -149,11 +155,12 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
         weights, _ = evaluated(weights, Held(reference), reference, len(table.points))
     aligned, places, noted = _aligned({"reference": table}, config, beside)
     encoding, kept, found = _fitted(aligned, places, table.points.shape[1], config)
-    encoded = encode(encoding, aligned["reference"].take(kept), config.missing)
-    noted += [*found, *rows_dropped({"reference": encoded}, {"reference": len(table.points)})]
+    encoded = encode(encoding, aligned["reference"].take(kept), config.missing, "reference")
+    of, n_rows = {"reference": encoded}, {"reference": len(table.points)}
+    noted += [*found, *rows_dropped(of, n_rows)]
     return Alone(
         encoded.points,
-        _kept_of(weights, encoded.rows, None),
+        _kept_of("reference_weights", weights, of, n_rows),
         encoding,
         told(noted, strict=config.strict, caller=3),
     )
@@ -218,16 +225,27 @@ def _beside(table: Table, column: str, of: str) -> np.ndarray:
     return table.column(table.columns.index(column))
 
 
-def _kept_of(given: Any, reference_rows: np.ndarray | None, data_rows: np.ndarray | None) -> Any:
+def _kept_of(name: str, given: Any, encoded: dict[str, Encoded], n_rows: dict[str, int]) -> Any:
     """What belongs to the rows that are left: of both samples, or of the reference alone."""
-    if given is None or (reference_rows is None and data_rows is None):
+    if given is None or all(one.rows is None for one in encoded.values()):
         return given
     if not is_pair(given):
-        return given if reference_rows is None else np.asarray(given)[reference_rows]
+        return _of_rows(
+            f"{name} of reference", given, encoded["reference"].rows, n_rows["reference"]
+        )
+    if len(given) != 2:
+        return given  # which is refused where pairs are checked
     return tuple(
-        np.asarray(part) if rows is None else np.asarray(part)[rows]
-        for part, rows in zip(given, (reference_rows, data_rows), strict=True)
+        _of_rows(f"{name} of {of}", part, encoded[of].rows, n_rows[of])
+        for of, part in zip(("reference", "data"), given, strict=True)
     )
+
+
+def _of_rows(name: str, values: Any, rows: np.ndarray | None, n_rows: int) -> np.ndarray:
+    array = np.asarray(values)
+    if array.shape != (n_rows,):
+        raise ValueError(f"the {name} must have shape ({n_rows},), one a row, got {array.shape}")
+    return array if rows is None else array[rows]
 
 
 def _aligned(
@@ -292,9 +310,9 @@ def _fitted(
     """
     first = tables["reference"]
     meant = {*_listed(config.keep), *_listed(config.columns)}
-    columns: list[ColumnEncoding] = []
+    known: list[tuple[int, str, int, Kind]] = []
     left_out = [LeftOut(name, "it was to be ignored") for name in _listed(config.ignore)]
-    kept, problems, noted = [], [], []
+    problems, noted = [], []
     for i, place in enumerate(places):
         name = first.columns[i] if first.columns else f"column {place}"
         parts = {of: table.column(i) for of, table in tables.items()}
@@ -304,17 +322,17 @@ def _fitted(
             continue
         if all(is_missing(part).all() for part in parts.values()):
             left_out.append(LeftOut(name, "it has no values"))
-            noted.append(Caution("empty", f"column {name} was left out: it has no values"))
+            noted.append(Caution("empty", f"{called(name)} was left out: it has no values"))
             continue
-        is_meant = (name if first.columns else str(place)) in meant
+        key = name if first.columns else str(place)
         two = [part for of, part in parts.items() if of != POOL]
-        why = None if is_meant else identifier(name if first.columns else "", two)
+        why = None if key in meant else identifier(name if first.columns else "", two)
         if why is not None:
             left_out.append(LeftOut(name, f"it {why}"))
             noted.append(
                 Caution(
                     "identifier",
-                    f"column {name} was left out: it {why}; keep=[{name!r}] (--keep {name}) "
+                    f"{called(name)} was left out: it {why}; keep=[{key!r}] (--keep {key}) "
                     "compares it all the same",
                 )
             )
@@ -324,9 +342,7 @@ def _fitted(
         if wrong:
             problems.append(f"- {name}: {wrong}")
             continue
-        kept.append(i)
-        # Data that are still to come may lack what the reference never does.
-        columns.append(fit(name, place, kind, list(parts.values()), to_come=len(tables) == 1))
+        known.append((i, name, place, kind))
     if problems:
         n, them = len(problems), "them" if len(problems) > 1 else "it"
         raise ColumnsError(
@@ -334,12 +350,19 @@ def _fitted(
             + "\n".join(problems)
             + f"\nchange {them}, or leave {them} out with ignore (--ignore)"
         )
-    if not columns:
+    if not known:
         raise ColumnsError(
             "no column is left to be compared; left out were "
             + some(f"{one.name} ({one.why})" for one in left_out)
         )
-    encoding = Encoding(tuple(columns), tuple(left_out), bool(first.columns), n_columns)
+    kept = [i for i, *_ in known]
+    if config.missing == DROP:  # rows that are no part of the test decide nothing
+        tables = {of: table.rows(complete(of, table.take(kept))) for of, table in tables.items()}
+    columns = tuple(
+        fit(name, place, kind, [table.column(i) for table in tables.values()])
+        for i, name, place, kind in known
+    )
+    encoding = Encoding(columns, tuple(left_out), bool(first.columns), n_columns)
     return encoding, kept, noted
 
 
@@ -376,6 +399,8 @@ def _problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
     if stray or kind == Kind.CATEGORY:
         return stray
     every = [text for some_texts in texts.values() for text in some_texts]
+    if all(map(is_number, every)):
+        return f"{len(every):,} numbers are written as texts; give them as numbers"
     return (
         f"text, {len(set(every)):,} different values in {len(every):,} rows; turn it into numbers "
         "with a text embedder and give these as columns"

@@ -18,6 +18,8 @@ def as_frame(table: Mapping[str, Sequence[Any] | np.ndarray], kind: str | None) 
     """
     columns = {name: np.asarray(values) for name, values in table.items()}
     if kind is None:
+        # NumPy has no fields without a name.
+        columns = {name or free_name("_", columns): values for name, values in columns.items()}
         dtype = [(name, values.dtype) for name, values in columns.items()]
         found = np.empty(len(next(iter(columns.values()))), dtype)
         for name, values in columns.items():

@@ -119,7 +119,7 @@ def _kept(observed: Samples) -> dict[str, np.ndarray]:
 
 def _notes(transform: Transform, observed: Samples, labels: Sequence[str]) -> tuple[str, ...]:
     notes = []
-    dropped = [labels[i] for i in transform.dropped]
+    dropped = [labels[i].removeprefix("column ") for i in transform.dropped]
     if dropped:
         which = f"{'s' * (len(dropped) > 1)} {', '.join(dropped)} "
         which += "do not vary and were" if len(dropped) > 1 else "does not vary and was"

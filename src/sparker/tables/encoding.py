@@ -93,6 +93,15 @@ def when(seconds: float) -> str:
     return text.removesuffix(".000000").removesuffix(" 00:00:00")
 
 
+def called(name: str) -> str:
+    """A column as sentences call it; columns without names have numbers.
+
+    >>> called("size"), called("column 3")
+    ('column size', 'column 3')
+    """
+    return f"column {name.removeprefix('column ')}"
+
+
 class ColumnEncoding(NamedTuple):
     """How one column becomes features."""
 
@@ -174,6 +183,11 @@ class ColumnEncoding(NamedTuple):
             found[:, : 1 + len(self.parts)] = self.fill or 0
             found[~gone, : 1 + len(self.parts)] = clock(times, self.parts)
         else:
+            if gone.any() and not self.fill:
+                raise ValueError(
+                    f"it lacks {gone.sum()} values, and beside a streamed reference nothing is "
+                    "known that could stand there; leave out these rows"
+                )
             found[:, 0] = self.fill[0] if self.fill else 0
             found[~gone, 0] = self._read(np.asarray, known)
         return found
@@ -182,6 +196,8 @@ class ColumnEncoding(NamedTuple):
         try:
             if self.kind == Kind.NUMBER and known.dtype.kind != "f":
                 known = np.array([float(value) for value in known], np.float64)
+                if not np.isfinite(known).all():
+                    raise ValueError("infinite values")
             return np.asarray(how(known))
         except (KeyError, ValueError, TypeError) as error:
             raise ValueError(f"it held {self.kind}s, and now others ({error})") from error
@@ -234,17 +250,15 @@ def clock(times: np.ndarray, parts: Sequence[str]) -> np.ndarray:  # (N,) -> (N,
     return np.column_stack([found[part] for part in (TIME, *parts)])
 
 
-def fit(
-    name: str, place: int, kind: Kind, parts: Sequence[np.ndarray], *, to_come: bool = False
-) -> ColumnEncoding:
-    """How to encode a column, of its rows in all tables; or of rows to which others are to come."""
+def fit(name: str, place: int, kind: Kind, parts: Sequence[np.ndarray]) -> ColumnEncoding:
+    """How to encode a column, of its rows in all tables."""
     gone = [is_missing(part) for part in parts]
     known = [part[~lost] for part, lost in zip(parts, gone, strict=True)]
     missing = any(lost.any() for lost in gone)
     if kind == Kind.NUMBER:
-        needed = missing or to_come
-        middle = (float(np.median(np.concatenate(known))),) if needed else ()
-        return ColumnEncoding(name, place, kind, missing, middle)
+        # Rows that are still to come may lack what these never do.
+        middle = float(np.median(np.concatenate([part.astype(np.float64) for part in known])))
+        return ColumnEncoding(name, place, kind, missing, (middle,))
     if kind == Kind.BOOLEAN:
         return ColumnEncoding(name, place, kind, missing)
     if kind == Kind.CATEGORY:
@@ -353,7 +367,7 @@ class Encoding(NamedTuple):
             )
             n_filled = {Kind.NUMBER: 1, Kind.TIME: 1 + len(column.parts)}.get(column.kind, 0)
             if len(column.fill) not in (0, n_filled) or not {*column.parts} <= {HOUR, WEEKDAY}:
-                raise ValueError(f"the encoding of column {column.name} does not fit together")
+                raise ValueError(f"the encoding of {called(column.name)} does not fit together")
             columns.append(column)
         left_out = tuple(LeftOut(str(o["name"]), str(o["why"])) for o in plain["left_out"])
         return cls(tuple(columns), left_out, bool(plain["named"]), int(plain["n_columns"]))

@@ -68,11 +68,11 @@ def more_rows(
         ]
     if problems:
         raise ColumnsError(f"{name} cannot be compared as it is:\n" + "\n".join(problems))
-    encoded = encode(encoding, table, missing)
+    encoded = encode(encoding, table, missing, name)
     rows = slice(None) if encoded.rows is None else encoded.rows
     given = {of: column[rows] for of, column in names_rows.items()}
     dropped = rows_dropped({name: encoded}, {name: len(table.points)})
-    noted = (*changes(encoding, None, table), *dropped)
+    noted = (*changes(encoding, None, table.rows(encoded.rows)), *dropped)
     return encoded._replace(given=given | encoded.given), noted
 
 
@@ -97,14 +97,10 @@ def near(name: str, names: Sequence[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def encode(encoding: Encoding, table: Table, missing: str) -> Encoded:
+def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> Encoded:
     """The rows of a table as numbers."""
-    rows = None
-    if missing == DROP:
-        gone = np.any([is_missing(table.column(i)) for i in range(table.points.shape[1])], axis=0)
-        if gone.any():
-            rows = np.flatnonzero(~gone)
-            table = table.rows(rows)
+    rows = complete(of, table) if missing == DROP else None
+    table = table.rows(rows)
     if encoding.plain and not np.isnan(table.points).any():
         return Encoded(table.points, rows, {})
     parts, problems = [], []
@@ -123,6 +119,17 @@ def encode(encoding: Encoding, table: Table, missing: str) -> Encoded:
     times = any(one.kind == Kind.TIME for one in encoding.columns)
     dtype = np.float64 if times else table.points.dtype  # seconds need many digits
     return Encoded(np.hstack(parts).astype(dtype, copy=False), rows, given)
+
+
+def complete(of: str, table: Table) -> np.ndarray | None:
+    """The rows that lack no value; None where these are all."""
+    gone = np.any([is_missing(table.column(i)) for i in range(table.points.shape[1])], axis=0)
+    if gone.all():
+        raise ColumnsError(
+            f"every row of {of} lacks a value, and none is left with missing='drop' (--missing "
+            "drop); leave out the columns with most of the gaps by ignore (--ignore)"
+        )
+    return np.flatnonzero(~gone) if gone.any() else None
 
 
 def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Caution]:
@@ -150,8 +157,9 @@ def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Ca
             found.append(
                 Caution(
                     "missing values",
-                    f"{n_missing:,} data row{'s' * (n_missing != 1)} lack {column.name}, which is "
-                    "never missing in the reference; the test itself does not see that",
+                    f"{n_missing:,} data row{' lacks' if n_missing == 1 else 's lack'} "
+                    f"{column.name}, which is never missing in the reference; the test itself does "
+                    "not see that",
                 )
             )
     return found

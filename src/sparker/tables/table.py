@@ -56,8 +56,10 @@ class Table(NamedTuple):
         lists = {new: self.lists[old] for new, old in enumerate(places) if old in self.lists}
         return self._replace(points=points, columns=names, others=others, lists=lists)
 
-    def rows(self, kept: np.ndarray) -> "Table":
-        """Only these rows."""
+    def rows(self, kept: np.ndarray | None) -> "Table":
+        """Only these rows; all of them for None."""
+        if kept is None:
+            return self
         return self._replace(
             points=self.points[kept],
             extra={name: column[kept] for name, column in self.extra.items()},
