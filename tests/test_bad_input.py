@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import sparker
 from sparker.engine import batch
@@ -56,42 +57,128 @@ def test_the_input_of_these_tests_is_fine_but_for_what_is_changed():
     [
         (REFERENCE, DATA[:, :1], "data has 1 features, reference has 2; both must have the same"),
         (
-            table(REFERENCE, "x", "y"),
-            table(DATA, "y", "x"),
-            r"data has the columns \['y', 'x'\], reference has \['x', 'y'\]; .* same order",
-        ),
-        (
-            REFERENCE,
-            spoiled(DATA, 7, 1, np.nan),
-            "data has 1 NaN or infinite value, the first in row 7, column 1; drop or impute",
+            table(REFERENCE, "size", "y"),
+            table(DATA, "y", "Size"),
+            r"^all samples must have the same columns, in any order:\n- size: data has no such "
+            r"column \(did you mean 'Size'\?\)\ndata has y, Size; columns and ignore \(--c.*choose",
         ),
         (
             spoiled(REFERENCE, [3, 9], 0, -np.inf),
             DATA,
-            "reference has 2 NaN or infinite values, the first in row 3, column 0; drop or impute",
+            r"^1 column cannot be compared as it is:\n- column 0: 2 infinite values in reference, "
+            r"the first in row 3; write a number there, or nothing if it .*\nchange it, or",
+        ),
+        (
+            spoiled(REFERENCE, 5, 1, np.inf),
+            table(spoiled(DATA, 4, 0, np.inf), "x", "y").assign(z=1.0)[["x", "y"]],
+            r"^2 columns .*\n- x: 1 infinite values in data, the first in row 4; .*\n- y: 1 "
+            r"infinite values in reference, .* in row 5; .*\nchange them, or leave them out with",
         ),
         (
             REFERENCE,
             table(DATA, "x", "y").assign(y="high"),
-            "data must be numeric, got dtype .*; encode or drop other columns",
+            r"- y: 50 cells are no numbers, while 200 are, the first 'high' in row 0 of data; wr",
         ),
-        (REFERENCE.astype(str), DATA, "reference must be numeric, got dtype <U.*; encode or drop"),
+        (
+            REFERENCE.astype(str),
+            DATA.astype(str),
+            r"- column 0: numbers are written as texts \(200 in reference and 50 in data\); give them "
+            r"as numbers\n- column 1: numbers are",
+        ),
+        (
+            REFERENCE,
+            [[f"{x:.5f}".replace(".", ",") for x in row] for row in DATA],
+            r"- column 0: 50 decimals are written with a comma; write them with a point\n- column",
+        ),
+        (
+            REFERENCE,
+            [[[1.0, 2.0], 3.0]] * 50,
+            "data must be rows of the same number of columns; it is not: ",
+        ),
+        (
+            REFERENCE,
+            table(DATA, "x", "y").assign(y=[[1, 2]] * 50),
+            "- y: holds .*, not one value a row; make columns of it",
+        ),
+        (REFERENCE, DATA + 1j, "data must be numeric, got dtype complex128; encode or drop"),
+        (
+            REFERENCE,
+            sparse.eye(50),
+            r"data is a sparse matrix; give its rows as an array, \.toarray",
+        ),
+        (
+            REFERENCE,
+            DATA[:, :, None],
+            r"must be 2-D \(rows, features\), got shape \(50, 2, 1\); fl",
+        ),
+        (REFERENCE, np.float64(3), r"must be 2-D \(rows, features\), got shape \(\)"),
+        (
+            table(REFERENCE, "x", "x"),
+            DATA,
+            "reference is a data frame that cannot be read: it has several columns named x",
+        ),
         (REFERENCE, DATA[:2], "data has 2 rows, fewer than the 3 kernels; take more rows or a"),
         (REFERENCE[:2], DATA, "reference has 2 rows, fewer than the 3 kernels; .* fewer kernels"),
         (REFERENCE, DATA[:0], r"data is empty, shape \(0, 2\); at least one row is needed"),
         (REFERENCE[:0], DATA, r"reference is empty, shape \(0, 2\); at least one row"),
         (REFERENCE[:, :0], DATA[:, :0], "empty|at least one"),
-        (REFERENCE, DATA[:, 0], r"data must be 2-D \(rows, features\), got shape \(50,\); for a"),
-        (
-            REFERENCE,
-            np.ma.masked_greater(DATA, 1.0),
-            "data has masked values; drop these rows or fill them",
-        ),
+        (REFERENCE, DATA[:, 0], "data has 1 features, reference has 2; both must have the same"),
         (np.ones((200, 2)), np.ones((50, 2)), "none of the 2 columns varies; there is nothing"),
     ],
 )
 def test_samples_that_cannot_be_compared_are_refused(reference, data, message):
     refuse(message, reference, data)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"missing": "error"},
+            r"^2 columns .*\n- x: values are missing \(1 in reference, the first in row 3; 2 in "
+            r"data, the first in row 7\); missing='indicator' or 'drop' .*\n- z: values are "
+            r"missing \(1 in data, the first in row 0\)",
+        ),
+        ({"missing": "fill"}, "missing must be one of indicator, drop, error, got 'fill'"),
+        ({"columns": ["x", "w"]}, "- w: reference has no such column"),
+        ({"columns": ["x", "Z"]}, r"- Z: reference has no such column \(did you mean 'z'\?\)"),
+        ({"columns": ["x", "x"]}, "- x: named twice"),
+        ({"columns": ["x"], "ignore": ["x"]}, "- x: both wanted and to be left out"),
+        ({"ignore": ["w"]}, "- w: to be left out, but there is no such column"),
+        ({"ignore": ["x", "y", "z"]}, "- no column is left to be compared"),
+        ({"keep": ["w"]}, "- w: reference has no such column"),
+        (
+            {"ignore": ["w"], "columns": ["x", "q", "x"]},
+            r"- q: reference has no such column\n- w: to be left out, .*\n- x: named twice",
+        ),
+        ({"groups": "w"}, "reference has no column 'w'"),
+        ({"strata": "X"}, r"reference has no column 'X' \(did you mean 'x'\?\)"),
+        ({"reference_weights": "w"}, "reference has no column 'w'"),
+        ({"strict": True}, r"^with strict, nothing suspicious is tested:\n- data has columns that"),
+    ],
+)
+def test_columns_are_asked_for_by_their_names(settings, message):
+    reference = table(spoiled(REFERENCE, 3, 0, np.nan), "x", "y").assign(z=1.0)
+    data = table(spoiled(DATA, [7, 9], 0, np.nan), "x", "y").assign(z=[np.nan] + [1.0] * 49, new=1)
+    refuse(message, reference, data, **settings)
+
+
+@pytest.mark.parametrize(
+    ("reference", "data"),
+    [
+        (REFERENCE, spoiled(DATA, 7, 1, np.nan)),
+        (REFERENCE, np.ma.masked_greater(DATA, 1.0)),
+        (table(REFERENCE, "x", "y"), table(DATA, "y", "x")),
+        (table(REFERENCE, "x", "y"), table(DATA, "y", "x").assign(more="text")),
+        (table(REFERENCE, "x", "y"), DATA),
+        (REFERENCE[:, 0], DATA[:, 1]),
+        (REFERENCE.tolist(), DATA.tolist()),
+        (REFERENCE, table(DATA, "x", "y").assign(x=DATA[:, 0].astype(str)).astype({"x": float})),
+    ],
+)
+def test_what_needs_no_care_is_taken(reference, data):
+    with pytest.raises(pytest.fail.Exception, match="a fit was made"):
+        sparker.test(reference, data, **QUICK)
 
 
 @pytest.mark.parametrize(
@@ -160,8 +247,12 @@ def changing():
             lambda rng, n: OTHERS[rng.integers(len(OTHERS), size=n)],
             r"of 1000 rows that the simulator drew for 20 toys came twice: .* Simulator\(rows\)",
         ),
-        (DATA[:, :1], "reference has 2 features, the simulator's pool has 1; both must have"),
-        (DATA * np.nan, "the simulator's pool has 100 NaN or infinite values"),
+        (DATA[:, :1], "the simulator's pool has 1 features, reference has 2; both must have"),
+        (
+            DATA * np.inf,
+            r"- column 0: 50 infinite values in the simulator's pool, the first in row 0; ",
+        ),
+        (OTHERS.astype(str), r"numbers are written as texts \(300 in the simulator's pool\); give"),
     ],
 )
 def test_simulators_that_cannot_work_are_refused(source, message):
@@ -169,12 +260,22 @@ def test_simulators_that_cannot_work_are_refused(source, message):
 
 
 def test_a_simulators_columns_must_be_those_of_the_reference():
-    pool = table(OTHERS, "y", "x")
+    pool = table(OTHERS, "y", "z")
     refuse(
-        r"the simulator's pool has the columns \['y', 'x'\], reference has \['x', 'y'\]; .* order",
+        r"same columns, in any order:\n- x: the simulator's pool has no such column\nthe "
+        "simulator's pool has y, z; columns and ignore",
         table(REFERENCE, "x", "y"),
         table(DATA, "x", "y"),
         null=sparker.Simulator(pool),
+    )
+
+
+def test_a_simulator_that_is_a_function_draws_numbers():
+    refuse(
+        "a simulator that is a function draws numbers, but these columns are no plain numbers: y; ",
+        table(REFERENCE, "x", "y").assign(y="a"),
+        table(DATA, "x", "y").assign(y="a"),
+        null=sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2))),
     )
 
 

@@ -400,7 +400,9 @@ def _problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
         return stray
     every = [text for some_texts in texts.values() for text in some_texts]
     if all(map(is_number, every)):
-        return f"{len(every):,} numbers are written as texts; give them as numbers"
+        written = {of: sum(isinstance(value, str) for value in part) for of, part in parts.items()}
+        where = " and ".join(f"{n:,} in {of}" for of, n in written.items() if n)
+        return f"numbers are written as texts ({where}); give them as numbers"
     return (
         f"text, {len(set(every)):,} different values in {len(every):,} rows; turn it into numbers "
         "with a text embedder and give these as columns"
