@@ -82,8 +82,8 @@ def test_the_input_of_these_tests_is_fine_but_for_what_is_changed():
         (
             REFERENCE.astype(str),
             DATA.astype(str),
-            r"- column 0: numbers are written as texts \(200 in reference and 50 in data\); give them "
-            r"as numbers\n- column 1: numbers are",
+            r"- column 0: numbers are written as texts \(200 in reference and 50 in data\); give "
+            r"them as numbers\n- column 1: numbers are",
         ),
         (
             REFERENCE,
