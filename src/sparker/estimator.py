@@ -28,7 +28,7 @@ from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
 from sparker.nulls import Scheme
 from sparker.result import TestResult
-from sparker.tables.frames import library_of
+from sparker.tables.frames import is_frame
 
 FLOATS = (np.float64, np.float32)
 """Single precision stays as it is; anything else numeric becomes the first."""
@@ -183,7 +183,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
     def _checked(self, X: Any, **labels: Any) -> Any:
         """What scikit-learn wants of rows and labels; data frames keep their columns."""
         how: dict[str, Any] = {"dtype": FLOATS, "ensure_all_finite": "allow-nan"}
-        if library_of(X) is not None:
+        if is_frame(X):
             how = {"skip_check_array": True}
         elif labels:
             how |= {"ensure_min_samples": 2}
@@ -203,7 +203,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
 
 def _chosen(rows: Any, chosen: np.ndarray) -> Any:
     """Some rows of an array or a data frame."""
-    if library_of(rows) is None:
+    if not is_frame(rows):
         return rows[chosen]
     return nw.from_native(rows, eager_only=True).filter(chosen.tolist()).to_native()
 

@@ -42,6 +42,9 @@ POOL = "the simulator's pool"
 MANY_NUMBERS = 20
 """A column of texts in which more different numbers stand was meant to be one of numbers."""
 
+LARGEST = 1e150
+"""Of larger numbers, squares are infinite."""
+
 
 class Intake(NamedTuple):
     """Both samples, ready to be tested, and all that belongs to their rows."""
@@ -385,11 +388,19 @@ def _problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
             )
     if kind == Kind.NUMBER:
         for of, part in parts.items():
+            if part.dtype.kind != "f":
+                continue  # it has no values
             rows = np.flatnonzero(np.isinf(part))
             if len(rows):
                 return (
                     f"{len(rows)} infinite values in {of}, the first in row {rows[0]}; write a "
                     "number there, or nothing if it is not known"
+                )
+            rows = np.flatnonzero(np.abs(part) > np.float64(LARGEST))
+            if len(rows):
+                return (
+                    f"{len(rows)} values beyond {LARGEST:g} in {of}, the first in row {rows[0]}; "
+                    "if they stand for what is not known, write nothing there"
                 )
         return ""
     if kind in (Kind.BOOLEAN, Kind.TIME):

@@ -19,7 +19,9 @@ def as_table(name: str, given: Any) -> Table:
     if isinstance(given, Table):
         found = given
     elif nw.dependencies.is_into_series(given):
-        found = _from_frame(name, nw.from_native(given, series_only=True).to_frame())
+        series = nw.from_native(given, series_only=True)
+        found = _from_frame(name, series.to_frame())
+        found = found if series.name else found._replace(columns=())
     elif _is_frame(given):
         found = _from_frame(name, _frame(name, given))
     else:
@@ -30,17 +32,22 @@ def as_table(name: str, given: Any) -> Table:
 
 
 def library_of(samples: Any) -> str | None:
-    """The library of a data frame, by name; None for anything else."""
-    if not nw.dependencies.is_into_dataframe(samples):
+    """The library of a data frame or series, by name; None for anything else."""
+    if not nw.dependencies.is_into_series(samples) and not _is_frame(samples):
         return None
     try:
-        return nw.from_native(samples, eager_only=True).implementation.name.lower()
+        return nw.from_native(samples, allow_series=True).implementation.name.lower()
     except (TypeError, ValueError):  # such as columns of the same name
         return None
 
 
+def is_frame(given: Any) -> bool:
+    """Whether this is a data frame whose rows are there."""
+    return bool(nw.dependencies.is_into_dataframe(given))
+
+
 def _is_frame(given: Any) -> bool:
-    return nw.dependencies.is_into_dataframe(given) or hasattr(given, "collect_schema")
+    return is_frame(given) or hasattr(given, "collect_schema")
 
 
 def _frame(name: str, given: Any) -> nw.DataFrame[Any]:
@@ -76,7 +83,10 @@ def _from_series(column: nw.Series[Any]) -> tuple[np.ndarray | None, np.ndarray 
     dtype = column.dtype
     if dtype.is_numeric():
         small = dtype in (nw.Float32, getattr(nw, "Float16", nw.Float32))
-        values = column.cast(nw.Float32 if small else nw.Float64).to_numpy()
+        try:
+            values = column.cast(nw.Float32 if small else nw.Float64).to_numpy()
+        except ValueError:  # integers that are no floats, which pyarrow does not round
+            return _from_values(column.to_list())
         return np.array(values, np.float32 if small else np.float64), None
     if isinstance(dtype, nw.Datetime):
         if dtype.time_zone is not None:
@@ -169,7 +179,7 @@ def _from_columns(name: str, columns: list[np.ndarray], names: tuple[str, ...]) 
         numbers: np.ndarray | None
         if column.dtype.kind == "M":
             numbers, other = None, column.astype(MICROSECONDS)
-        elif column.dtype.kind in "iuf":
+        elif column.dtype.kind in "iufm":
             numbers, other = _numbers(name, column), None
         else:
             numbers, other = _from_values(column.tolist())
@@ -187,6 +197,8 @@ def _numbers(name: str, array: np.ndarray) -> np.ndarray:
         array = np.ma.filled(array.astype(np.float64), np.nan)
     if array.dtype.kind in "iub":
         return array.astype(np.float64)
+    if array.dtype.kind == "m":
+        return array / np.timedelta64(1, "s")
     found = _floats(array)
     if found is None:
         raise ValueError(

@@ -105,7 +105,7 @@ def as_times(parts: Sequence[np.ndarray]) -> list[np.ndarray] | None:
 
 
 def _times(part: np.ndarray) -> np.ndarray:
-    if part.dtype.kind == "M":
+    if part.dtype.kind == "M" or not len(part):
         return part.astype(MICROSECONDS)
     if part.dtype.kind == "f":
         raise ValueError("numbers are no times")
@@ -118,5 +118,8 @@ def _time(text: str) -> np.datetime64:
         raise ValueError(f"{text} is no time")
     time = datetime.fromisoformat(text.strip())
     if time.tzinfo is not None:
-        time = time.astimezone(UTC).replace(tzinfo=None)
+        try:
+            time = time.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError as error:  # in the year 1 or 9999
+            raise ValueError(f"{text} is no time in UTC") from error
     return np.datetime64(time, "us")
