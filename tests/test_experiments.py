@@ -13,6 +13,7 @@ import reference
 from experiments import record
 from experiments.annealing.problem import without_fluctuations
 from experiments.answers import tables as answers_tables
+from experiments.columns import tables as columns_tables
 from experiments.competition.run import n_places
 from experiments.derivatives.run import MODEL, derivatives, sign_changes
 from experiments.derivatives.run import main as run_derivatives
@@ -159,6 +160,11 @@ def test_the_page_on_power_holds_the_numbers_measured():
     text = tables.PAGE.read_text()
     problems = json.loads((HERE / "power" / "result.json").read_text())["problems"]
     assert tables.page(text, problems) == text
+
+
+def test_the_page_on_tables_holds_the_numbers_measured():
+    text = columns_tables.PAGE.read_text()
+    assert columns_tables.page(text) == text
 
 
 def test_the_page_on_answers_holds_the_numbers_measured():

@@ -1,6 +1,6 @@
 """Tables of numbers, categories, times, yes and no, and missing values: level and power.
 
-    python -m experiments.columns.mixed [--samples 200] [--processes N]
+    python -m experiments.columns.mixed [--samples 160] [--processes N]
 
 A table of customers as a company has it, against 300 new rows of which 4 % are strange in one way
 or another. Every sample goes through ``sparker.test`` as a table, and once more with its numbers
@@ -131,7 +131,7 @@ def rate(hits: int, n: int) -> dict[str, Any]:
 def main() -> None:
     """Measure everything, and count."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=200, help="without anomalies; of others 1/4")
+    parser.add_argument("--samples", type=int, default=160, help="without anomalies; of others 1/4")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()
