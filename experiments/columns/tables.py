@@ -44,7 +44,7 @@ def mixed(result: dict[str, Any]) -> list[str]:
         return f"{one['share']:.2f} ({low:.2f} to {high:.2f})"
 
     lines = [
-        "| planted | samples | found | by the numbers alone | a confirmed region names the column |",
+        "| planted | samples | found | by numbers alone | a confirmed region names the column |",
         "|---|---|---|---|---|",
     ]
     for kind, one in result["kinds"].items():
