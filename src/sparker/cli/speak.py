@@ -137,7 +137,11 @@ def write_rows(path: Path, result: "TestResult") -> None:
 def as_cells(column: "np.ndarray") -> list[str]:
     """A column of any kind as text; nothing where a value is missing."""
     if column.dtype.kind == "f":
-        return ["" if value != value else f"{value:.9g}" for value in column.tolist()]
+        # Ids have many digits, and all of them count.
+        return [
+            "" if value != value else f"{value:.{16 if value.is_integer() else 9}g}"
+            for value in column.tolist()
+        ]
     if column.dtype.kind == "M":
         return ["" if text == "NaT" else text for text in column.astype(str).tolist()]
     return ["" if value is None else str(value) for value in column]

@@ -267,12 +267,7 @@ class Result:
     @property
     def features(self) -> tuple[Feature, ...]:  # (d,)
         """What each number of a row is, and how conditions on it read."""
-        found = self.encoding.features
-        labels = self.column_labels
-        return tuple(
-            one if one.label == label else one._replace(column=label)
-            for one, label in zip(found, labels, strict=True)
-        )
+        return self.encoding.told_apart
 
     @property
     def column_labels(self) -> list[str]:  # (d,)
@@ -282,7 +277,7 @@ class Result:
     @property
     def tested_labels(self) -> list[str]:  # (d,)
         """The same where columns are tested one by one: of a category, the name of the column."""
-        found, features = self.column_labels, self.encoding.features
+        found, features = self.column_labels, self.features
         for first, *_ in self.encoding.blocks:
             if features[first].kind == IS:
                 found[first] = features[first].column

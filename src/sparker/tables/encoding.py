@@ -40,11 +40,16 @@ class Feature(NamedTuple):
     @property
     def label(self) -> str:
         """What it is called in tables and pictures."""
-        name = " ".join(self.column.split())
+        return self._said("is")
+
+    def _said(self, verb: str) -> str:
+        name, level = " ".join(self.column.split()), self.level
+        if not level.isprintable() or level != level.strip() or not level:
+            level = repr(level)
         return {
-            IS: f"{name} is {self.level}",
-            OTHER: f"{name} is another value",
-            MISSING: f"{name} is missing",
+            IS: f"{name} {verb} {level}",
+            OTHER: f"{name} {verb} another value",
+            MISSING: f"{name} {verb} missing",
             HOUR: f"hour of {name}",
             WEEKDAY: f"weekday of {name}",
         }.get(self.kind, name)
@@ -61,7 +66,7 @@ class Feature(NamedTuple):
         ('size above 1.5', 'colour is not red')
         """
         if self.is_flag:
-            return self.label if above is not None else self.label.replace(" is ", " is not ", 1)
+            return self._said("is" if above is not None else "is not")
         if self.kind == WEEKDAY:
             first = 0 if above is None else int(np.floor(above)) + 1
             last = 6 if at_most is None else int(np.floor(at_most))
@@ -302,12 +307,19 @@ class Encoding(NamedTuple):
     @property
     def labels(self) -> list[str]:
         """What the features are called, each by a name of its own."""
-        found = [feature.label for feature in self.features]
-        twice = {label for label, n in Counter(found).items() if n > 1 or not label}
-        return [
-            f"{label} (column {i})".strip() if label in twice else label
-            for i, label in enumerate(found)
-        ]
+        return [feature.label for feature in self.told_apart]
+
+    @property
+    def told_apart(self) -> tuple[Feature, ...]:
+        """The features, with the places of their columns where they would be called alike."""
+        places = [column.place for column in self.columns for _ in column.features]
+        alike = Counter(feature.label for feature in self.features)
+        return tuple(
+            one._replace(column=f"{one.column} (column {place})".strip())
+            if alike[one.label] > 1 or not one.column.strip()
+            else one
+            for one, place in zip(self.features, places, strict=True)
+        )
 
     @property
     def plain(self) -> bool:
