@@ -13,6 +13,7 @@ import time
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -24,6 +25,7 @@ from sparker.findings import words
 from sparker.findings.bound import AtLeast
 from sparker.findings.regions import Condition
 from sparker.report.histograms import Beside, View, histogram
+from sparker.tables.encoding import plain_encoding
 
 N_REFERENCE, N_DATA, N_PLANTED = 200, 60, 15
 ONE = {"n_features": 1, "config": sparker.FitConfig(n_kernels=1)}
@@ -36,6 +38,11 @@ HOSTILE = (
     "]]>--><!-- \u2028 \ud800",
     "=1+1",
 )
+
+
+def called(*names):
+    """Columns of numbers by these names."""
+    return plain_encoding(names, len(names))
 
 
 def mean_shift(rng, sample):
@@ -88,7 +95,7 @@ def extras():
 def hostile(result, extras):
     awkward = dataclasses.replace(
         result,
-        names=(HOSTILE[1], f"{HOSTILE[3]} column"),
+        encoding=called(HOSTILE[1], f"{HOSTILE[3]} column"),
         notes=(HOSTILE[0], HOSTILE[2]),
         files=(HOSTILE[0], HOSTILE[2]),
     )
@@ -209,7 +216,7 @@ def test_regions_can_be_chosen_if_they_hold(result):
     assert region.confirmed
     page = Page(report.render(result))
     assert len(views_of(page)) == 1 + sum(one.confirmed for one in result.answers.regions)
-    assert f"Region 1: {region.rule(result.column_labels)} confirmed" in page.text
+    assert f"Region 1: {region.rule(result.features)} confirmed" in page.text
     assert f"{region.n_data} data rows {region.expected:.1f} expected" in page.text
     assert f"{region.interval[0]:.0f} or more too many" in page.text
     rows = page.json["rows"]
@@ -271,13 +278,15 @@ def test_without_answers_it_says_so(result):
 
 
 def test_numbers_far_from_zero_keep_the_digits_in_which_they_differ(result):
-    late = dataclasses.replace(result, data=result.data + np.array([1.6e9, 0]), names=("time", "x"))
+    late = dataclasses.replace(
+        result, data=result.data + np.array([1.6e9, 0]), encoding=called("time", "x")
+    )
     shown = column(Page(report.render(late)), "time")
     np.testing.assert_allclose(np.array(shown) - 1.6e9, result.data[result.ranking, 0], atol=1e-3)
 
 
 def test_columns_are_told_one_by_one_the_most_different_first(result):
-    named = dataclasses.replace(result, names=("energy", "angle"))
+    named = dataclasses.replace(result, encoding=called("energy", "angle"))
     tests = sorted(result.answers.columns, key=lambda one: (one.p_value, -one.distance))
     text = Page(report.render(named)).text
     places = []
@@ -405,7 +414,7 @@ def test_rows_that_took_no_part_have_no_probability(result):
 
 
 def test_kernels_are_told_without_counts(result):
-    named = dataclasses.replace(result, names=("energy", "angle"))
+    named = dataclasses.replace(result, encoding=called("energy", "angle"))
     text = Page(report.render(named)).text.replace("\N{MINUS SIGN}", "-")
     found = report.kernels.table(named)
     assert len(found) == len(result.model.a)
@@ -445,7 +454,7 @@ def bars_of(data, beside, weights=None, views=None, column=None):
     views = [View(NO_ROWS)] if views is None else views
     data, beside = np.array(data, float), np.array(beside, float)
     own = np.ones(len(beside)) if weights is None else weights
-    return histogram(Beside("x", data, beside, own * (len(data) / own.sum()), column), views)
+    return histogram(Beside("x", data, beside, own * (len(data) / own.sum()), (column,)), views)
 
 
 def test_weighted_rows_are_drawn_as_repeated_ones():
@@ -596,7 +605,7 @@ def test_the_same_rows_are_drawn_every_time(result):
 def wide():
     """Two hundred columns, with hostile names."""
     names = tuple(f"{HOSTILE[i % len(HOSTILE)]} {i}" for i in range(200))
-    return dataclasses.replace(run(n_features=200, statistic=shift), names=names)
+    return dataclasses.replace(run(n_features=200, statistic=shift), encoding=called(*names))
 
 
 def test_two_hundred_columns_stay_a_small_file(wide):
@@ -639,7 +648,7 @@ def samples(n_features):
 
 
 def test_columns_are_drawn_as_they_are(result):
-    named = dataclasses.replace(result, names=("energy", ALERT))
+    named = dataclasses.replace(result, encoding=called("energy", ALERT))
     drawn = report.axes.axes(named, [1, 0])
     reference, data = samples(2)
     for axis, i in zip(drawn[:2], (1, 0), strict=True):
@@ -650,17 +659,17 @@ def test_columns_are_drawn_as_they_are(result):
         assert axis.name == ("energy", ALERT)[i]
 
 
-def test_columns_that_were_left_out_or_named_alike_do_not_confuse_the_axes():
+def test_columns_that_were_left_out_do_not_confuse_the_axes():
     reference, data = samples(2)
     wide = [np.column_stack([np.ones(len(rows)), 1e7 * rows]) for rows in (reference, data)]
     found = sparker.test(*wide, n_toys=20, statistic=shift)
-    found = dataclasses.replace(found, names=("dull", "same", "same"))
+    found = dataclasses.replace(found, encoding=called("dull", "one", "other"))
     assert found.transform.dropped.tolist() == [0]
     drawn = report.axes.axes(found, [1, 2])
     np.testing.assert_allclose(drawn[0].data, data[:, 0])
     assert [axis.label for axis in drawn] == 2 * ["the column chosen above / 10\u2077"]
     page = Page(report.render(found))
-    assert "2 columns used, 1 left out, since it does not vary: dull." in page.text
+    assert "2 columns used, 1 left out: dull (it does not vary)." in page.text
     assert [one["column"] for one in page.json["bars"]["columns"]] == [1, 2]
     for box in page.json["axes"]["boxes"][1:]:
         assert all(-100 < end < 100 for ends in box.values() for end in ends)
@@ -776,7 +785,7 @@ def test_views_have_their_rows_and_the_rule_its_band():
 def test_the_columns_of_a_rule_come_first_then_the_telling(result):
     rng = np.random.default_rng(0)
     given = [
-        Beside(f"c{i}", rng.normal(size=100), rng.normal(size=300), np.full(300, 1 / 3), i)
+        Beside(f"c{i}", rng.normal(size=100), rng.normal(size=300), np.full(300, 1 / 3), (i,))
         for i in range(20)
     ]
     given[7].data[:10] += 5
@@ -788,7 +797,7 @@ def test_the_columns_of_a_rule_come_first_then_the_telling(result):
 
 
 def test_observables_of_both_samples_are_drawn_too(result):
-    named = dataclasses.replace(result, names=("energy", "angle"))
+    named = dataclasses.replace(result, encoding=called("energy", "angle"))
     page = Page(
         report.render(
             named,
@@ -1388,3 +1397,46 @@ def contrast(ink, behind):
 )
 def test_contrast_is_measured_as_it_is_defined(ink, behind, ratio):
     assert contrast(ink, behind) == pytest.approx(ratio, abs=0.01)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A table of columns of all kinds, in which red rows are too many; and its page."""
+    rng = np.random.default_rng(0)
+
+    def table(n, start, n_red):
+        colour = rng.choice(["green", "blue"], n).astype(object)
+        colour[:n_red] = "red"
+        when = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 40 * 86400, n), "s")
+        size = rng.normal(size=n)
+        size[rng.random(n) < 0.1] = np.nan
+        columns = {"size": size, "colour": colour, "sold": rng.random(n) < 0.5, "when": when}
+        return pd.DataFrame({"row_id": np.arange(start, start + n), **columns})
+
+    found = sparker.test(table(300, 0, 3), table(60, 300, 25), n_toys=20, statistic=shift)
+    return found, Page(report.render(found))
+
+
+def test_columns_of_all_kinds_are_shown_as_users_know_them(mixed):
+    found, page = mixed
+    assert [one.code for one in found.warnings] == ["identifier"]
+    assert "column row_id was left out: it counts the rows of each file" in page.text
+    assert "4 columns used, 1 left out: row_id (it counts the rows of each file)." in page.text
+    assert "What became of the columns" in page.text
+    assert "a feature for each of 3 values" in page.text
+    bars = {one["name"]: one for one in page.json["bars"]["columns"]}
+    assert {"size", "colour", "sold is true", "when", "size is missing"} <= {*bars}
+    ticks = [label for _, label in bars["colour"]["ticks"]]
+    assert sorted(ticks) == ["blue", "green", "red"]
+    assert bars["colour"]["data"][ticks.index("red")] == 25
+    assert sum(bars["size"]["data"]) == 60 - int(found.data[:, 1].sum())  # those that have one
+    assert all(label.startswith("2026-") for _, label in bars["when"]["ticks"])
+    assert bars["weekday of when"]["ticks"][0][1] == "Mon"
+    red = [line for line in report.answers.tell(found).columns if line.name == "colour"]
+    assert any(text.startswith("red 41.7") for text in red[0].data)
+    labels = [column["label"] for column in page.json["rows"]["columns"]]
+    assert labels[-5:] == ["row_id", "size", "colour", "sold", "when"]
+
+
+def test_a_table_of_numbers_needs_no_list_of_what_became_of_it(result):
+    assert "What became of the columns" not in Page(report.render(result)).text
