@@ -106,12 +106,8 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     null = config.null
     if isinstance(null, Simulator) and POOL in aligned:
         null = replace(null, source=points[2])
-    elif callable(pool) and not encoding.plain:
-        raise ValueError(
-            "a simulator that is a function draws numbers, but these columns are no plain numbers: "
-            f"{some(c.name for c in encoding.columns if c.kind != Kind.NUMBER or c.missing)}; "
-            "encode them before, or leave them out with ignore"
-        )
+    elif callable(pool):
+        _check_plain(encoding)
     noted += [*found, *changes(encoding, aligned["reference"], aligned["data"])]
     noted += rows_dropped(encoded, n_rows)
     if groups is None and strata is None:
@@ -136,6 +132,26 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
         null=null,
         cautions=told(noted, strict=config.strict, caller=4),
     )
+
+
+def pools(
+    given: dict[str, Any], config: TestConfig, *, drawn: bool
+) -> dict[str, np.ndarray]:  # (N, d) each
+    """Pools of rows as numbers, with the same columns; other rows may still be ``drawn``."""
+    tables = {name: as_table(name, rows) for name, rows in given.items()}
+    if not tables:
+        return {}
+    aligned, places, noted = _aligned(tables, config, [])
+    n_columns = next(iter(tables.values())).points.shape[1]
+    encoding, kept, found = _fitted(aligned, places, n_columns, config)
+    if drawn:
+        _check_plain(encoding)
+    encoded = {
+        name: encode(encoding, table.take(kept), config.missing).points
+        for name, table in aligned.items()
+    }
+    told([*noted, *found], strict=config.strict, caller=4)
+    return dict(zip(encoded, in_one_precision(encoded), strict=True))
 
 
 class Alone(NamedTuple):
@@ -167,6 +183,16 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
         encoding,
         told(noted, strict=config.strict, caller=3),
     )
+
+
+def _check_plain(encoding: Encoding) -> None:
+    """Refuse columns that are no numbers beside rows that a function draws."""
+    if not encoding.plain:
+        raise ColumnsError(
+            "a simulator that is a function draws numbers, but these columns are no plain numbers: "
+            f"{some(c.name for c in encoding.columns if c.kind != Kind.NUMBER or c.missing)}; "
+            "encode them before, or leave them out with ignore"
+        )
 
 
 def _beside_streamed(
@@ -255,7 +281,7 @@ def _aligned(
     tables: dict[str, Table], config: TestConfig, beside: Sequence[str]
 ) -> tuple[dict[str, Table], list[int], list[Caution]]:
     """The same columns of all tables in the same order, and where these are in the reference."""
-    first = tables["reference"]
+    first = next(iter(tables.values()))
     calls = list(first.columns) or [str(i) for i in range(first.points.shape[1])]
     ignore = [*_listed(config.ignore), *beside]
     named = [*_listed(config.columns), *_listed(config.keep)]
@@ -311,7 +337,7 @@ def _fitted(
 
     All that is wrong with any of them is said at once.
     """
-    first = tables["reference"]
+    first = next(iter(tables.values()))
     meant = {*_listed(config.keep), *_listed(config.columns)}
     known: list[tuple[int, str, int, Kind]] = []
     left_out = [LeftOut(name, "it was to be ignored") for name in _listed(config.ignore)]

@@ -4,6 +4,7 @@ Samples with a fraction of anomalies in their data are tested one by one, each a
 tests what a user brings, with toys of its own: what is measured is the power that users have.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,12 +15,17 @@ from sparker import together
 from sparker.calibration.pvalues import clopper_pearson, significance
 from sparker.config import Progress, from_keywords
 from sparker.detect import test
-from sparker.engine.sample import as_alike, as_points
+from sparker.engine.sample import as_points
 from sparker.findings.power import Power, PowerStudy
+from sparker.intake import pools
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
+from sparker.tables.errors import DataWarning
 
 Source = Callable[[np.random.Generator, int], ArrayLike]
+
+OF_TABLES = ("columns", "ignore", "keep", "missing", "strict")
+"""Settings of a test that are about its columns."""
 
 
 def power_study(
@@ -58,7 +64,9 @@ def power_study(
     for name, value in (("n_reference", n_reference), ("n_data", n_data), ("n_tests", n_tests)):
         if int(value) != value or value < 1:
             raise ValueError(f"{name} must be a whole number from 1 on, got {value}")
-    background, anomalies = _checked(reference, anomaly, n_reference + n_data)
+    # What is done with columns is decided once, on both pools together; samples are numbers.
+    of_tables = {name: settings.pop(name) for name in OF_TABLES if name in settings}
+    background, anomalies = _checked(reference, anomaly, n_reference + n_data, of_tables)
     draw = _Injection(background, anomalies, n_reference, n_data, poisson, seed)
     settings |= {
         "n_toys": n_toys,
@@ -74,7 +82,10 @@ def power_study(
             for i in range(n_tests):
                 n_done = number * n_tests + i
                 sample = draw(n_done, fraction)
-                result = test(*sample.rows, seed=sample.seed, **settings)
+                with warnings.catch_warnings():
+                    # Of rows that were drawn here, nothing suspicious is to be said.
+                    warnings.simplefilter("ignore", DataWarning)
+                    result = test(*sample.rows, seed=sample.seed, **settings)
                 p[i] = result.p_value
                 on_progress(n_done + 1)
             points.append(_power(fraction, p, alpha))
@@ -164,12 +175,18 @@ def _check(alpha: float, fractions: Sequence[float], n_toys: int, settings: dict
 
 
 def _checked(
-    reference: ArrayLike | Source, anomaly: ArrayLike | Source, n_rows: int
+    reference: ArrayLike | Source,
+    anomaly: ArrayLike | Source,
+    n_rows: int,
+    of_tables: dict[str, Any],
 ) -> tuple[np.ndarray | Source, np.ndarray | Source]:
-    background = reference if callable(reference) else as_points("reference", reference)
-    anomalies = anomaly if callable(anomaly) else as_points("anomaly", anomaly)
-    if not callable(reference) and not callable(anomaly):
-        background, anomalies = as_alike("reference", reference, "anomaly", anomaly)
+    given = {"reference": reference, "anomaly": anomaly}
+    tables = {name: rows for name, rows in given.items() if not callable(rows)}
+    found: dict[str, Any] = {
+        **given,
+        **pools(tables, from_keywords(of_tables), drawn=len(tables) < len(given)),
+    }
+    background, anomalies = found.values()
     if not callable(background) and len(background) < n_rows:
         raise ValueError(
             f"reference has {len(background)} rows; samples with n_reference + n_data = {n_rows} "

@@ -24,6 +24,9 @@ from sparker.cli.options import (
     read_two,
     reader_may_leave,
     statistic_option,
+    table_options,
+    table_settings,
+    warnings_on_stderr,
 )
 from sparker.cli.pictures import picture_column, picture_files
 from sparker.cli.speak import to_json
@@ -189,6 +192,7 @@ def _values(column: "Column") -> str:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
 )
 @column_options
+@table_options
 @statistic_option
 @annealed_option
 @fit_options
@@ -219,17 +223,19 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
         reference_extra=[],
         data_extra=[],
     )
-    study = power_study(
-        first,
-        second,
-        fractions,
-        n_reference=options["n_reference"],
-        n_data=options["n_data"],
-        poisson=options["poisson"],
-        n_tests=options["tests"],
-        alpha=options["alpha"],
-        **fit_settings(options, anneal=options.pop("annealed")),
-    )
+    with warnings_on_stderr():
+        study = power_study(
+            first,
+            second,
+            fractions,
+            n_reference=options["n_reference"],
+            n_data=options["n_data"],
+            poisson=options["poisson"],
+            n_tests=options["tests"],
+            alpha=options["alpha"],
+            **table_settings(options, first),
+            **fit_settings(options, anneal=options.pop("annealed")),
+        )
     with reader_may_leave():
         click.echo(
             json.dumps(study.to_dict(), indent=1, allow_nan=False)
