@@ -231,10 +231,11 @@ def _beside_streamed(
 
 def told(found: Sequence[Caution], *, strict: bool, caller: int) -> tuple[Caution, ...]:
     """Warn of all of it, or refuse to go on; ``caller`` calls away is who should know."""
-    if found and strict:
-        lines = "\n".join(f"- {one.text}" for one in found)
+    suspicious = [one for one in found if not one.is_finding]
+    if suspicious and strict:
+        lines = "\n".join(f"- {one.text}" for one in suspicious)
         raise ColumnsError(f"with strict, nothing suspicious is tested:\n{lines}")
-    for one in found:
+    for one in suspicious:
         warnings.warn(one.text, DataWarning, stacklevel=caller + 1)
     return tuple(found)
 
@@ -419,7 +420,8 @@ def _problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
             rows = np.flatnonzero(np.isinf(part))
             if len(rows):
                 return (
-                    f"{len(rows)} infinite values in {of}, the first in row {rows[0]}; write a "
+                    f"{len(rows)} infinite value{'s' * (len(rows) > 1)} in {of}, the first in row "
+                    f"{rows[0]}; write a "
                     "number there, or nothing if it is not known"
                 )
             rows = np.flatnonzero(np.abs(part) > np.float64(LARGEST))

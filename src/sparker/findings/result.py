@@ -356,7 +356,7 @@ class Result:
             lines.append(
                 f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
             )
-        lines += [f"warning: {one.text}" for one in self.warnings]
+        lines += [f"{'new' if one.is_finding else 'warning'}: {one.text}" for one in self.warnings]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,11 +14,21 @@ from sparker.tables.copies import Repeats, Shared, repeats, row_hashes, shared
 from sparker.tables.neighbours import Trace, trace
 
 
+UNSEEN, LACKING = "unseen values", "missing values"
+FINDINGS = (UNSEEN, LACKING)
+"""What the data have and the reference never has."""
+
+
 class Caution(NamedTuple):
     """What the reader of a p-value should know of the tables."""
 
-    code: str  # "shared rows", "duplicates", "order", "few reference rows", "few rows"
+    code: str  # "shared rows", "duplicates", "order", "few reference rows", "few rows"; see intake
     text: str
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether this is what one looks for, and no reason to doubt the samples."""
+        return self.code in FINDINGS
 
 
 def cautions(reference: np.ndarray, data: np.ndarray, names: Sequence[str]) -> list[Caution]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.tables.checks import Caution
+from sparker.tables.checks import LACKING, UNSEEN, Caution
 from sparker.tables.encoding import Encoding, fit
 from sparker.tables.errors import ColumnsError, some
 from sparker.tables.frames import as_table
@@ -147,7 +147,7 @@ def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Ca
             n = new.total()
             found.append(
                 Caution(
-                    "unseen values",
+                    UNSEEN,
                     f"{n:,} data row{'s' * (n != 1)} {'has' if n == 1 else 'have'} values of "
                     f"{column.name} that the reference never has: {said}{more}",
                 )
@@ -156,7 +156,7 @@ def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Ca
         if n_missing:
             found.append(
                 Caution(
-                    "missing values",
+                    LACKING,
                     f"{n_missing:,} data row{' lacks' if n_missing == 1 else 's lack'} "
                     f"{column.name}, which is never missing in the reference; the test itself does "
                     "not see that",
