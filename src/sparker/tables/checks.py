@@ -13,7 +13,6 @@ import numpy as np
 from sparker.tables.copies import Repeats, Shared, repeats, row_hashes, shared
 from sparker.tables.neighbours import Trace, trace
 
-
 UNSEEN, LACKING = "unseen values", "missing values"
 FINDINGS = (UNSEEN, LACKING)
 """What the data have and the reference never has."""
