@@ -36,14 +36,13 @@ from sparker.tables.rows import (
     near,
     rows_dropped,
 )
-from sparker.tables.table import Table
+from sparker.tables.table import LARGEST, Table
 
 POOL = "the simulator's pool"
+ENOUGH = 5000
+"""Rows, for the median of a column that is never missing."""
 MANY_NUMBERS = 20
 """A column of texts in which more different numbers stand was meant to be one of numbers."""
-
-LARGEST = 1e150
-"""Of larger numbers, squares are infinite."""
 
 
 class Intake(NamedTuple):
@@ -199,6 +198,11 @@ def _beside_streamed(
     reference: Reference, data: Table, config: TestConfig, frame: str | None
 ) -> Intake:
     """A reference that passes by in blocks is numbers, and so are the data."""
+    if config.columns is not None or config.ignore or config.keep:
+        raise ColumnsError(
+            "columns, ignore and keep do not go with a streamed reference; stream the columns that "
+            "are to be compared"
+        )
     if reference.columns and data.columns:
         data = data.take(by_name(data, "data", reference.columns))
     problems = [f"- {data.name(i)}: holds {kind_of([data.others[i]])}s" for i in data.others]
@@ -343,6 +347,7 @@ def _fitted(
     known: list[tuple[int, str, int, Kind]] = []
     left_out = [LeftOut(name, "it was to be ignored") for name in _listed(config.ignore)]
     problems, noted = [], []
+    finite = np.all([table.finite for table in tables.values()], axis=0)
     for i, place in enumerate(places):
         name = first.columns[i] if first.columns else f"column {place}"
         parts = {of: table.column(i) for of, table in tables.items()}
@@ -350,7 +355,7 @@ def _fitted(
         if listed:
             problems.append(f"- {name}: holds {listed}, not one value a row; make columns of it")
             continue
-        if all(is_missing(part).all() for part in parts.values()):
+        if not finite[i] and all(is_missing(part).all() for part in parts.values()):
             left_out.append(LeftOut(name, "it has no values"))
             noted.append(Caution("empty", f"{called(name)} was left out: it has no values"))
             continue
@@ -368,7 +373,7 @@ def _fitted(
             )
             continue
         kind = kind_of(list(parts.values()))
-        wrong = _problem(kind, parts, config.missing)
+        wrong = "" if finite[i] else _problem(kind, parts, config.missing)
         if wrong:
             problems.append(f"- {name}: {wrong}")
             continue
@@ -388,11 +393,13 @@ def _fitted(
     kept = [i for i, *_ in known]
     if config.missing == DROP:  # rows that are no part of the test decide nothing
         tables = {of: table.rows(complete(of, table.take(kept))) for of, table in tables.items()}
-    columns = tuple(
-        fit(name, place, kind, [table.column(i) for table in tables.values()])
-        for i, name, place, kind in known
-    )
-    encoding = Encoding(columns, tuple(left_out), bool(first.columns), n_columns)
+    columns = []
+    for i, name, place, kind in known:
+        own = [table.column(i) for table in tables.values()]
+        if finite[i]:  # nothing is missing: for rows that may lack a value later, some rows tell
+            own = [part[:: len(part) // ENOUGH + 1] for part in own]
+        columns.append(fit(name, place, kind, own))
+    encoding = Encoding(tuple(columns), tuple(left_out), bool(first.columns), n_columns)
     return encoding, kept, noted
 
 

@@ -279,7 +279,7 @@ def table_settings(options: dict[str, Any], table: "tables.Table") -> dict[str, 
     """What ``table_options`` ask for; columns that were named are meant as they are."""
     meant = [*table.columns, *map(str, range(table.points.shape[1] * (not table.columns)))]
     return {
-        "keep": meant if options["columns"] else options["keep"],
+        "keep": meant if options["columns"] and not options.get("stream") else options["keep"],
         "missing": options["missing"],
         "strict": options["strict"],
     }

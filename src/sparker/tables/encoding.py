@@ -258,8 +258,8 @@ def clock(times: np.ndarray, parts: Sequence[str]) -> np.ndarray:  # (N,) -> (N,
 def fit(name: str, place: int, kind: Kind, parts: Sequence[np.ndarray]) -> ColumnEncoding:
     """How to encode a column, of its rows in all tables."""
     gone = [is_missing(part) for part in parts]
-    known = [part[~lost] for part, lost in zip(parts, gone, strict=True)]
     missing = any(lost.any() for lost in gone)
+    known = [part[~lost] for part, lost in zip(parts, gone, strict=True)] if missing else parts
     if kind == Kind.NUMBER:
         # Rows that are still to come may lack what these never do.
         middle = float(np.median(np.concatenate([part.astype(np.float64) for part in known])))

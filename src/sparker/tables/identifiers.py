@@ -20,6 +20,8 @@ MIN_DISTINCT = 0.95
 """Share of the rows with a value of their own, if almost every row has one."""
 MIN_REPEATS = 20
 """A column without repeats is telling where a measurement would have so many pairs of them."""
+HEAD = 100
+"""The first rows, which show most columns to be measurements."""
 MAX_LENGTH = 80
 """Of a text that names a row: a hash of 64 digits and what stands before it."""
 
@@ -80,6 +82,8 @@ def identifier(name: str, parts: Sequence[np.ndarray]) -> str | None:
     >>> identifier("energy", [np.linspace(1, 2, 100), np.linspace(5, 6, 50)])
     """
     called = _called(name)
+    if not any(called[1:]) and any(map(_has_fractions, parts)):
+        return None  # most columns of numbers: there is no need to look at all of them
     texts = [_texts(part) for part in parts]
     if not any(text is not None for text in texts):
         files = _numbers(parts)
@@ -93,6 +97,12 @@ def identifier(name: str, parts: Sequence[np.ndarray]) -> str | None:
     if files is None or not all(map(len, files.values)):
         return None
     return _counting(called, files) or _rising(called, files) or _named(called, files)
+
+
+def _has_fractions(part: np.ndarray) -> bool:
+    """Whether its first numbers are no whole ones, as those that count or name rows are."""
+    head = part[:HEAD]
+    return head.dtype.kind == "f" and bool(np.any(head[np.isfinite(head)] % 1))
 
 
 def _called(name: str) -> _Name:

@@ -13,6 +13,8 @@ MIN_ROWS = 20
 """Fewer rows show no order."""
 MAX_ROWS, MAX_COLUMNS = 20_000, 250
 """So much of a sample is looked at, twice: enough to see any correlation that counts."""
+MAX_VALUES = 10**6
+"""In all: of many columns, fewer rows, which still show a correlation of MIN_CORRELATION."""
 
 
 class Trace(NamedTuple):
@@ -36,9 +38,10 @@ def trace(rows: np.ndarray) -> Trace | None:
     if n < MIN_ROWS:
         return None
     columns = _spread(d, MAX_COLUMNS)
-    begin = max(0, (n - MAX_ROWS) // 2)
-    block = _ranks(rows[begin : begin + MAX_ROWS, columns])
-    spread = block if n <= MAX_ROWS else _ranks(rows[_spread(n, MAX_ROWS)][:, columns])
+    most = min(MAX_ROWS, MAX_VALUES // len(columns))
+    begin = max(0, (n - most) // 2)
+    block = _ranks(rows[begin : begin + most, columns])
+    spread = block if n <= most else _ranks(rows[_spread(n, most)[:, None], columns])
     if _is_sorted(block) or _is_sorted(spread):
         return None
     n = len(block)
@@ -72,7 +75,11 @@ def _ranks(rows: np.ndarray) -> np.ndarray:
     n = len(rows)
     ranks = np.empty(rows.shape)
     for j, values in enumerate(rows.T):
-        ordered = np.sort(values)
+        order = np.argsort(values)
+        ordered = values[order]
+        if np.all(ordered[1:] > ordered[:-1]):
+            ranks[order, j] = np.arange(n) - (n - 1) / 2
+            continue
         first, last = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
         ranks[:, j] = (first + last - n) / 2
         if n - (last - first).max() < max(5 * n**0.5, MIN_ROWS):

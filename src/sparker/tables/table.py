@@ -12,7 +12,10 @@ from sparker.tables.cells import Cells, NotANumberError
 from sparker.tables.columns import check_lists, choose
 from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
-from sparker.tables.source import Source
+from sparker.tables.source import Source, block_rows
+
+LARGEST = 1e150
+"""Of larger numbers, squares are infinite."""
 
 
 class Table(NamedTuple):
@@ -41,6 +44,16 @@ class Table(NamedTuple):
     def column(self, place: int) -> np.ndarray:  # (N,)
         """The values of one column."""
         return self.others[place] if place in self.others else self.points[:, place]
+
+    @property
+    def finite(self) -> np.ndarray:  # (d,)
+        """Which columns are numbers, all of them there and below ``LARGEST``."""
+        found = np.ones(self.points.shape[1], bool)
+        most = self.points.dtype.type(min(LARGEST, float(np.finfo(self.points.dtype).max)))
+        size = block_rows(self.points.shape[1])
+        for start in range(0, len(self.points), size):  # by rows, as they lie in memory
+            found &= np.all(np.abs(self.points[start : start + size]) <= most, axis=0)
+        return found
 
     def name(self, place: int) -> str:
         """What a column is called."""
