@@ -71,8 +71,8 @@ def test_the_input_of_these_tests_is_fine_but_for_what_is_changed():
         (
             spoiled(REFERENCE, 5, 1, np.inf),
             table(spoiled(DATA, 4, 0, np.inf), "x", "y").assign(z=1.0)[["x", "y"]],
-            r"^2 columns .*\n- x: 1 infinite values in data, the first in row 4; .*\n- y: 1 "
-            r"infinite values in reference, .* in row 5; .*\nchange them, or leave them out with",
+            r"^2 columns .*\n- x: 1 infinite value in data, the first in row 4; .*\n- y: 1 "
+            r"infinite value in reference, .* in row 5; .*\nchange them, or leave them out with",
         ),
         (
             REFERENCE,

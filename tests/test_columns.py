@@ -643,6 +643,11 @@ def test_new_values_and_new_gaps_are_told():
     assert [one.code for one in noted] == ["missing values"]
     assert noted[0].text.startswith("1 data row lacks x, which is never missing in the reference")
     assert found.points[0, 0] == np.median(np.concatenate([X, Y]))
+    found, noted = more_rows("the batch", later, made, "drop")
+    assert [one.code for one in noted] == ["dropped rows"]  # and of those, nothing else is said
+    assert (found.rows.tolist(), found.points[:, 0].tolist()) == ([1], [1.0])
+    with pytest.raises(ColumnsError, match="every row of the batch lacks a value"):
+        more_rows("the batch", later[:1], made, "drop")
 
 
 @pytest.mark.parametrize(

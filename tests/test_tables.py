@@ -594,7 +594,7 @@ def test_missing_and_infinite_values_come_in(make, monkeypatch, name, write, row
     path = make(f"i{name}", lambda path: write(path, INFINITE))
     refuse_test(
         read(path),
-        r"^1 column cannot be compared as it is:\n- b: 1 infinite values in data, "
+        r"^1 column cannot be compared as it is:\n- b: 1 infinite value in data, "
         r"the first in row 13; write a number there, or nothing if .*\nchange it, or leave it out",
     )
 
@@ -623,7 +623,7 @@ def test_everything_that_is_wrong_with_two_files_is_said_at_once(make):
     said = str(caught.value).splitlines()
     assert said[0] == "4 columns cannot be compared as they are:"
     assert said[1] == "- commas: 120 decimals are written with a comma; write them with a point"
-    assert said[2].startswith("- infinite: 1 infinite values in reference, the first in row 59; ")
+    assert said[2].startswith("- infinite: 1 infinite value in reference, the first in row 59; ")
     assert said[3].startswith("- stray: 2 cells are no numbers, while 118 are, the first '?' in")
     assert said[4].startswith("- prose: text, 60 different values in 120 rows; turn it into")
     assert said[5:] == ["change them, or leave them out with ignore (--ignore)"]
