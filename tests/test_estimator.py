@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
@@ -247,6 +248,39 @@ def test_tables_keep_their_names(fitted):
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(table[["charge", "mass"]])
     assert fitted.result_.names == ()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_of_any_kind(fitted, library):
+    X, y = planted()
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(X, columns=["mass", "charge"])
+    table["colour"] = np.where(y & (X[:, 0] > 2.4), "red", rng.choice(["blue", "green"], len(X)))
+    table.loc[rng.random(len(X)) < 0.1, "charge"] = np.nan
+    make = {"pandas": lambda t: t, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+    given = make[library](table)
+    model = clone(fitted).fit(given, y)
+    assert model.result_.names == ("mass", "charge", "colour")
+    assert model.result_.column_labels == [
+        *(
+            "mass",
+            "charge",
+            "charge is missing",
+            "colour is green",
+            "colour is blue",
+            "colour is red",
+        )
+    ]
+    f = model.decision_function(given)
+    np.testing.assert_allclose(f[y == 1] + model.offset_, model.result_.data_log_ratio, rtol=1e-4)
+    assert len(set(np.argsort(-f)[:N_PLANTED]) & set(range(len(X) - N_PLANTED, len(X)))) >= 5
+    dropped = clone(fitted).set_params(missing="drop").fit(given, y)
+    assert len(dropped.result_.data) < N_DATA
+    assert len(dropped.predict(given)) == len(X)  # nothing is left out of predictions
+    with pytest.raises(ValueError, match=r"(?i)missing|feature"):
+        model.predict(make[library](table[["mass", "charge"]]))
+    with pytest.raises(ValueError, match="charge: values are missing"):
+        clone(fitted).set_params(missing="error").fit(given, y)
 
 
 @pytest.mark.parametrize(
