@@ -1003,3 +1003,29 @@ def test_kernels_keep_the_level_with_columns_of_every_kind(missing):
     alarms = false_alarms(400, 0.1, missing=missing, **QUICK)
     assert binom.cdf(alarms, 400, 0.1) > 1e-3
     assert binom.sf(alarms - 1, 400, 0.1) > 1e-3
+
+
+def test_categories_that_are_called_by_numbers_are_categories():
+    codes = pd.Series([1, 2, 3, 2] * 10).astype("category")
+    table = as_table("data", pd.DataFrame({"grade": codes}))
+    assert kind_of([table.column(0)]) == Kind.CATEGORY
+    assert table.column(0)[0] == "1"
+
+
+def test_a_function_of_rows_is_given_the_numbers_of_a_file(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, n in (("reference", 60), ("data", 20)):
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(n, 2)))
+    reference, data = (
+        sparker.tables.read(tmp_path / f"{name}.npy") for name in ("reference", "data")
+    )
+    seen = []
+
+    def weights(rows):
+        seen.append(rows.shape)
+        return np.exp(0.1 * rows[:, 0])
+
+    config = TestConfig(reference_weights=weights)
+    found = two_samples(as_reference(reference), data, config)
+    assert seen == [(60, 2), (20, 2), (1, 2)]
+    np.testing.assert_allclose(found.weights[1], np.exp(0.1 * data.points[:, 0]))

@@ -85,7 +85,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     first = as_table("reference", given)
     weights: Any = config.reference_weights
     if callable(weights):  # of rows as they came, before anything is done to them
-        weights = evaluated(weights, reference, data, len(second.points))
+        weights = evaluated(weights, Held(_rows_of(given)), _rows_of(data), len(second.points))
     beside = [one for one in (config.groups, config.strata, weights) if isinstance(one, str)]
     if isinstance(weights, str):
         weights = _beside(first, weights, "reference")
@@ -170,7 +170,8 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     if beside:
         weights = _beside(table, weights, "reference")
     elif callable(weights):
-        weights, _ = evaluated(weights, Held(reference), reference, len(table.points))
+        rows = _rows_of(reference)
+        weights, _ = evaluated(weights, Held(rows), rows, len(table.points))
     aligned, places, noted = _aligned({"reference": table}, config, beside)
     encoding, kept, found = _fitted(aligned, places, table.points.shape[1], config)
     encoded = encode(encoding, aligned["reference"].take(kept), config.missing, "reference")
@@ -242,6 +243,11 @@ def told(found: Sequence[Caution], *, strict: bool, caller: int) -> tuple[Cautio
     for one in suspicious:
         warnings.warn(one.text, DataWarning, stacklevel=caller + 1)
     return tuple(found)
+
+
+def _rows_of(given: Any) -> Any:
+    """What a function of rows is given: what the user brought, of a file its numbers."""
+    return given.points if isinstance(given, Table) else given
 
 
 def _of_both(name: Any, first: Table, second: Table) -> Any:

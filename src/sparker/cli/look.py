@@ -4,7 +4,7 @@ import json
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -30,9 +30,6 @@ from sparker.cli.options import (
 )
 from sparker.cli.pictures import picture_column, picture_files
 from sparker.cli.speak import to_json
-
-if TYPE_CHECKING:
-    from sparker.tables import Column
 
 
 @click.command()
@@ -134,10 +131,11 @@ def info(file: str, key: str | None, as_json: bool) -> None:
     shown: dict[str, list[Any]] = {
         "column": [cell(column.name) for column in columns],
         "holds": [cell(column.kind) for column in columns],
-        "values": [cell(_values(column), cut=True) for column in columns],
+        "from": [_number(column.low) for column in columns],
+        "to": [_number(column.high) for column in columns],
         "missing": [str(column.n_missing or "") for column in columns],
         "distinct": [_distinct(column.distinct) for column in columns],
-        "role": [cell(column.role) for column in columns],
+        "role": [cell(_role(column.role, column.example)) for column in columns],
     }
     Out().table(f"{found.format}, {found.rows} rows", shown)
 
@@ -152,10 +150,14 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
-def _values(column: "Column") -> str:
-    if column.low is not None:
-        return f"{column.low:.4g} to {column.high:.4g}"
-    return "" if column.example is None else f"such as {column.example}"
+def _role(role: str, example: str | None) -> str:
+    from sparker.tables.errors import short
+
+    return role if example is None else f"{role}, such as {short(example, 20)}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
 
 
 @click.command()

@@ -98,7 +98,10 @@ def _from_series(column: nw.Series[Any]) -> tuple[np.ndarray | None, np.ndarray 
         return column.dt.total_microseconds().cast(nw.Float64).to_numpy() / 1e6, None
     if dtype.is_nested():
         return None, None
-    return _from_values(column.to_list())
+    cells = column.to_list()
+    if dtype in (nw.Categorical, nw.Enum):  # categories, also those that are called by numbers
+        cells = [None if _is_gone(value) else _text(value) for value in cells]
+    return _from_values(cells)
 
 
 def _as_times(column: nw.Series[Any]) -> np.ndarray:
