@@ -1029,3 +1029,19 @@ def test_a_function_of_rows_is_given_the_numbers_of_a_file(tmp_path):
     found = two_samples(as_reference(reference), data, config)
     assert seen == [(60, 2), (20, 2), (1, 2)]
     np.testing.assert_allclose(found.weights[1], np.exp(0.1 * data.points[:, 0]))
+
+
+def test_files_and_columns_by_name_are_tables(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("a,b\n1,x\n2,y\n")
+    for given in (file, str(file), {"a": [1.0, 2.0], "b": ["x", "y"]}):
+        table = as_table("data", given)
+        assert table.columns == ("a", "b")
+        assert table.points[:, 0].tolist() == [1, 2]
+        assert table.column(1).tolist() == ["x", "y"]
+    with pytest.raises(FileNotFoundError, match=r"there is no file no\.csv"):
+        as_table("data", "no.csv")
+    with pytest.raises(ValueError, match=r"same number of rows, got a \(2,\), b \(1,\)"):
+        as_table("data", {"a": [1, 2], "b": [1]})
+    with pytest.raises(ValueError, match="data is empty"):
+        as_table("data", {})

@@ -1,8 +1,10 @@
 """Algorithm 1: does this sample come from the same distribution as that reference?"""
 
 import inspect
+import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple, Unpack
@@ -36,9 +38,10 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     (``summary``, ``rows``, ``regions``, ``columns``, ``report``).
 
     Args:
-        reference: anomaly-free rows (N_R, d), several times as many as data rows if possible; or
-            ``sparker.stream(...)``, for more of them than fit into memory.
-        data: the rows in question (N_D, d), with the same columns.
+        reference: anomaly-free rows, several times as many as data rows if possible: an array
+            (N_R, d), a data frame, columns by name, a file; or ``sparker.stream(...)``, for more
+            of them than fit into memory.
+        data: the rows in question, with the same columns, in any order where they have names.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
             ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``strict``,
             ``reference_weights``, ``expected``, ``groups``, ``strata``, ``config``, ``widths``,
@@ -72,7 +75,9 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     ranked = experiment.rank(table)
     assert ranked is not None  # all toys are there, or stop said so
     timings = {"prepare": prepared - began, "toys": trained - prepared}
-    return experiment.result(table, ranked, timings, began)
+    files = [os.fspath(given) for given in (reference, data) if isinstance(given, str | PathLike)]
+    found = experiment.result(table, ranked, timings, began)
+    return replace(found, files=tuple(files)) if len(files) == 2 else found
 
 
 def _with_settings(function: Callable[..., Any], *positional: str) -> None:

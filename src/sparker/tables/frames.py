@@ -1,5 +1,7 @@
-"""Whatever holds rows and columns as a table: arrays, lists, data frames of any library."""
+"""Whatever holds rows and columns as a table: arrays, lists, data frames of any library, files."""
 
+from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 import narwhals as nw
@@ -7,7 +9,7 @@ import numpy as np
 
 from sparker.tables.errors import some
 from sparker.tables.kinds import MICROSECONDS
-from sparker.tables.table import Table
+from sparker.tables.table import Table, read
 
 
 def as_table(name: str, given: Any) -> Table:
@@ -18,6 +20,10 @@ def as_table(name: str, given: Any) -> Table:
     """
     if isinstance(given, Table):
         found = given
+    elif isinstance(given, str | PathLike):
+        found = read(given)
+    elif isinstance(given, Mapping):
+        found = _from_mapping(name, given)
     elif nw.dependencies.is_into_series(given):
         series = nw.from_native(given, series_only=True)
         found = _from_frame(name, series.to_frame())
@@ -168,6 +174,18 @@ def _from_fields(name: str, array: np.ndarray) -> Table:
     # What has several values in a row becomes objects, and is then told as lists.
     columns = [c if c.ndim == 1 else _objects(list(c)) for c in (flat[field] for field in names)]
     return _from_columns(name, columns, names)
+
+
+def _from_mapping(name: str, given: Mapping[Any, Any]) -> Table:
+    """Columns by their names."""
+    if not given:
+        raise ValueError(f"{name} is empty: it has no columns")
+    columns = [np.asarray(column) for column in given.values()]
+    lengths = {column.shape[0] if column.ndim else 0 for column in columns}
+    if len(lengths) > 1 or any(column.ndim != 1 for column in columns):
+        shapes = ", ".join(f"{key} {np.shape(column)}" for key, column in given.items())
+        raise ValueError(f"{name} must be columns of the same number of rows, got {shapes}")
+    return _from_columns(name, columns, tuple(map(str, given)))
 
 
 def _objects(values: list[Any]) -> np.ndarray:
