@@ -18,14 +18,13 @@ from sparker.nulls import Scheme, Weights, scheme
 from sparker.nulls.inputs import is_pair
 from sparker.statistics.choose import AnyStatistic, as_statistic
 from sparker.statistics.contract import Statistic
+from sparker.tables.rows import INDICATOR, MISSING_VALUES
 
 if TYPE_CHECKING:
     from distributed import Client
 
 Progress = bool | Callable[[int, int], None]
 Pair = tuple[ArrayLike, ArrayLike]
-
-MISSING_VALUES = "indicator", "drop", "error"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +46,7 @@ class TestConfig:
     """Columns that are no part of the test."""
     keep: Sequence[str] = ()
     """Columns that look like identifiers and are to be compared all the same."""
-    missing: str = "indicator"
+    missing: str = INDICATOR
     """What to do where values are missing: put the median there and a feature that says so
     (``"indicator"``), leave out such rows (``"drop"``), or refuse them (``"error"``)."""
     strict: bool = False

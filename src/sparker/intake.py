@@ -4,7 +4,6 @@
 is said at once; what looks suspicious becomes a caution, which goes wherever the answer goes.
 """
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -18,31 +17,28 @@ from sparker.engine.sample import in_one_precision
 from sparker.nulls import Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
-from sparker.tables.cells import is_number
 from sparker.tables.checks import Caution, cautions
+from sparker.tables.columns import listed
 from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
-from sparker.tables.errors import ColumnsError, DataWarning, some
+from sparker.tables.errors import ColumnsError, DataWarning, near, some
 from sparker.tables.frames import as_table, library_of
 from sparker.tables.identifiers import identifier
-from sparker.tables.kinds import Kind, as_texts, is_missing, kind_of
+from sparker.tables.kinds import Kind, is_missing, kind_of
+from sparker.tables.problems import problem
 from sparker.tables.rows import (
     DROP,
-    ERROR,
     Encoded,
     by_name,
     changes,
     complete,
     encode,
-    near,
     rows_dropped,
 )
-from sparker.tables.table import LARGEST, Table
+from sparker.tables.table import Table
 
 POOL = "the simulator's pool"
 ENOUGH = 5000
 """Rows, for the median of a column that is never missing."""
-MANY_NUMBERS = 20
-"""A column of texts in which more different numbers stand was meant to be one of numbers."""
 
 
 class Intake(NamedTuple):
@@ -94,20 +90,15 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     pool = config.null.source if isinstance(config.null, Simulator) else None
     if pool is not None and not callable(pool):
         tables[POOL] = as_table(POOL, pool)
-    aligned, places, noted = _aligned(tables, config, beside)
-    encoding, kept, found = _fitted(aligned, places, first.points.shape[1], config)
-    names_rows = _left_out(aligned["data"], kept)
-    aligned = {of: table.take(kept) for of, table in aligned.items()}
-    encoded = {of: encode(encoding, one, config.missing, of) for of, one in aligned.items()}
-    n_rows = {of: len(one.points) for of, one in aligned.items()}
-    aligned = {of: one.rows(encoded[of].rows) for of, one in aligned.items()}
-    points = in_one_precision({name: one.points for name, one in encoded.items()})
+    encoding, compared, encoded, names_rows, noted = _encoded(tables, config, beside)
+    points = in_one_precision({of: one.points for of, one in encoded.items()})
     null = config.null
-    if isinstance(null, Simulator) and POOL in aligned:
+    if isinstance(null, Simulator) and POOL in tables:
         null = replace(null, source=points[2])
     elif callable(pool):
         _check_plain(encoding)
-    noted += [*found, *changes(encoding, aligned["reference"], aligned["data"])]
+    n_rows = {of: len(table.points) for of, table in tables.items()}
+    noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
     if groups is None and strata is None:
         labels = [label.removeprefix("column ") for label in encoding.labels]
@@ -118,11 +109,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
         data=points[1],
         encoding=encoding,
         frame=frame,
-        given={
-            name: column if others.rows is None else column[others.rows]
-            for name, column in names_rows.items()
-        }
-        | others.given,
+        given=names_rows["data"] | others.given,
         reference_rows=own.rows,
         data_rows=others.rows,
         weights=_kept_of("reference_weights", weights, encoded, n_rows),
@@ -140,17 +127,12 @@ def pools(
     tables = {name: as_table(name, rows) for name, rows in given.items()}
     if not tables:
         return {}
-    aligned, places, noted = _aligned(tables, config, [])
-    n_columns = next(iter(tables.values())).points.shape[1]
-    encoding, kept, found = _fitted(aligned, places, n_columns, config)
+    encoding, _, encoded, _, noted = _encoded(tables, config, [])
     if drawn:
         _check_plain(encoding)
-    encoded = {
-        name: encode(encoding, table.take(kept), config.missing).points
-        for name, table in aligned.items()
-    }
-    told([*noted, *found], strict=config.strict, caller=4)
-    return dict(zip(encoded, in_one_precision(encoded), strict=True))
+    told(noted, strict=config.strict, caller=4)
+    points = in_one_precision({name: one.points for name, one in encoded.items()})
+    return dict(zip(encoded, points, strict=True))
 
 
 class Alone(NamedTuple):
@@ -172,14 +154,12 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     elif callable(weights):
         rows = _rows_of(reference)
         weights, _ = evaluated(weights, Held(rows), rows, len(table.points))
-    aligned, places, noted = _aligned({"reference": table}, config, beside)
-    encoding, kept, found = _fitted(aligned, places, table.points.shape[1], config)
-    encoded = encode(encoding, aligned["reference"].take(kept), config.missing, "reference")
-    of, n_rows = {"reference": encoded}, {"reference": len(table.points)}
-    noted += [*found, *rows_dropped(of, n_rows)]
+    encoding, _, encoded, _, noted = _encoded({"reference": table}, config, beside)
+    n_rows = {"reference": len(table.points)}
+    noted += rows_dropped(encoded, n_rows)
     return Alone(
-        encoded.points,
-        _kept_of("reference_weights", weights, of, n_rows),
+        encoded["reference"].points,
+        _kept_of("reference_weights", weights, encoded, n_rows),
         encoding,
         told(noted, strict=config.strict, caller=3),
     )
@@ -288,21 +268,47 @@ def _of_rows(name: str, values: Any, rows: np.ndarray | None, n_rows: int) -> np
     return array if rows is None else array[rows]
 
 
+class _Ready(NamedTuple):
+    """Tables that were encoded together."""
+
+    encoding: Encoding
+    compared: dict[str, Table]
+    """The columns and rows that are compared, as they came."""
+    encoded: dict[str, Encoded]
+    names_rows: dict[str, dict[str, np.ndarray]]
+    """Of the same rows, the columns that are no part of the test but may name them."""
+    noted: list[Caution]
+
+
+def _encoded(tables: dict[str, Table], config: TestConfig, beside: Sequence[str]) -> _Ready:
+    """All tables as numbers: the same columns, encoded in one way that all their rows decide."""
+    aligned, places, noted = _aligned(tables, config, beside)
+    n_columns = next(iter(tables.values())).points.shape[1]
+    encoding, kept, found = _fitted(aligned, places, n_columns, config)
+    compared = {of: table.take(kept) for of, table in aligned.items()}
+    encoded = {of: encode(encoding, one, config.missing, of) for of, one in compared.items()}
+    compared = {of: table.rows(encoded[of].rows) for of, table in compared.items()}
+    names_rows = {
+        of: _left_out(table.rows(encoded[of].rows), kept) for of, table in aligned.items()
+    }
+    return _Ready(encoding, compared, encoded, names_rows, [*noted, *found])
+
+
 def _aligned(
     tables: dict[str, Table], config: TestConfig, beside: Sequence[str]
 ) -> tuple[dict[str, Table], list[int], list[Caution]]:
     """The same columns of all tables in the same order, and where these are in the reference."""
     first = next(iter(tables.values()))
     calls = list(first.columns) or [str(i) for i in range(first.points.shape[1])]
-    ignore = [*_listed(config.ignore), *beside]
-    named = [*_listed(config.columns), *_listed(config.keep)]
-    wanted = _listed(config.columns) or [name for name in calls if name not in ignore]
+    ignore = [*listed(config.ignore), *beside]
+    named = [*listed(config.columns), *listed(config.keep)]
+    wanted = listed(config.columns) or [name for name in calls if name not in ignore]
     everywhere = {*calls, *(name for table in tables.values() for name in table.columns)}
     problems = [
         *(f"- {name}: reference has no such column{near(name, calls)}"
           for name in dict.fromkeys(named) if name not in calls),
         *(f"- {name}: to be left out, but there is no such column{near(name, calls)}"
-          for name in _listed(config.ignore) if name not in everywhere),
+          for name in listed(config.ignore) if name not in everywhere),
         *(f"- {name}: both wanted and to be left out" for name in wanted if name in ignore),
         *(f"- {name}: named twice" for name, n in Counter(wanted).items() if n > 1),
     ]  # fmt: skip
@@ -334,13 +340,6 @@ def _aligned(
     return {of: one._replace(columns=names) for of, one in found.items()}, places, noted
 
 
-def _listed(names: Any) -> list[str]:
-    """Names as a list; a single one may come as a string, and a column's place as a number."""
-    if names is None:
-        return []
-    return [names] if isinstance(names, str) else [str(name) for name in names]
-
-
 def _fitted(
     tables: dict[str, Table], places: Sequence[int], n_columns: int, config: TestConfig
 ) -> tuple[Encoding, list[int], list[Caution]]:
@@ -349,17 +348,17 @@ def _fitted(
     All that is wrong with any of them is said at once.
     """
     first = next(iter(tables.values()))
-    meant = {*_listed(config.keep), *_listed(config.columns)}
+    meant = {*listed(config.keep), *listed(config.columns)}
     known: list[tuple[int, str, int, Kind]] = []
-    left_out = [LeftOut(name, "it was to be ignored") for name in _listed(config.ignore)]
+    left_out = [LeftOut(name, "it was to be ignored") for name in listed(config.ignore)]
     problems, noted = [], []
     finite = np.all([table.finite for table in tables.values()], axis=0)
     for i, place in enumerate(places):
         name = first.columns[i] if first.columns else f"column {place}"
         parts = {of: table.column(i) for of, table in tables.items()}
-        listed = next((table.lists[i] for table in tables.values() if i in table.lists), "")
-        if listed:
-            problems.append(f"- {name}: holds {listed}, not one value a row; make columns of it")
+        lists = next((table.lists[i] for table in tables.values() if i in table.lists), "")
+        if lists:
+            problems.append(f"- {name}: holds {lists}, not one value a row; make columns of it")
             continue
         if not finite[i] and all(is_missing(part).all() for part in parts.values()):
             left_out.append(LeftOut(name, "it has no values"))
@@ -379,7 +378,7 @@ def _fitted(
             )
             continue
         kind = kind_of(list(parts.values()))
-        wrong = "" if finite[i] else _problem(kind, parts, config.missing)
+        wrong = "" if finite[i] else problem(kind, parts, config.missing)
         if wrong:
             problems.append(f"- {name}: {wrong}")
             continue
@@ -409,74 +408,7 @@ def _fitted(
     return encoding, kept, noted
 
 
-def _left_out(data: Table, kept: Sequence[int]) -> dict[str, np.ndarray]:
+def _left_out(table: Table, kept: Sequence[int]) -> dict[str, np.ndarray]:
     """Columns that are no part of the test, but may name its rows."""
-    others = [i for i in range(data.points.shape[1]) if i not in kept and i not in data.lists]
-    return {data.name(i): data.column(i) for i in others} if data.columns else {}
-
-
-def _problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
-    """What keeps a column from being compared, and how to mend it."""
-    if missing == ERROR:
-        gone = {of: np.flatnonzero(is_missing(part)) for of, part in parts.items()}
-        lacking = [f"{len(rows)} in {of}, the first in row {rows[0]}"
-                   for of, rows in gone.items() if len(rows)]  # fmt: skip
-        if lacking:
-            return (
-                f"values are missing ({'; '.join(lacking)}); missing='indicator' or 'drop' "
-                "(--missing) goes on with them"
-            )
-    if kind == Kind.NUMBER:
-        for of, part in parts.items():
-            if part.dtype.kind != "f":
-                continue  # it has no values
-            rows = np.flatnonzero(np.isinf(part))
-            if len(rows):
-                return (
-                    f"{len(rows)} infinite value{'s' * (len(rows) > 1)} in {of}, the first in row "
-                    f"{rows[0]}; write a "
-                    "number there, or nothing if it is not known"
-                )
-            rows = np.flatnonzero(np.abs(part) > np.float64(LARGEST))
-            if len(rows):
-                return (
-                    f"{len(rows)} values beyond {LARGEST:g} in {of}, the first in row {rows[0]}; "
-                    "if they stand for what is not known, write nothing there"
-                )
-        return ""
-    if kind in (Kind.BOOLEAN, Kind.TIME):
-        return ""
-    texts = {of: as_texts(part[~is_missing(part)]) for of, part in parts.items()}
-    stray = _stray(texts, parts)
-    if stray or kind == Kind.CATEGORY:
-        return stray
-    every = [text for some_texts in texts.values() for text in some_texts]
-    if all(map(is_number, every)):
-        written = {of: sum(isinstance(value, str) for value in part) for of, part in parts.items()}
-        where = " and ".join(f"{n:,} in {of}" for of, n in written.items() if n)
-        return f"numbers are written as texts ({where}); give them as numbers"
-    return (
-        f"text, {len(set(every)):,} different values in {len(every):,} rows; turn it into numbers "
-        "with a text embedder and give these as columns"
-    )
-
-
-def _stray(texts: dict[str, list[str]], parts: dict[str, np.ndarray]) -> str:
-    """A few texts among many numbers are a mistake, and no category."""
-    every = Counter(text for some_texts in texts.values() for text in some_texts)
-    commas = sum(n for text, n in every.items() if re.fullmatch(r"\s*[+-]?\d+,\d+\s*", text))
-    numbers = [text for text in every if is_number(text)]
-    n_numbers = sum(every[text] for text in numbers)
-    if commas + n_numbers < every.total() / 2 or len(numbers) + commas <= MANY_NUMBERS:
-        return ""
-    if commas:
-        return f"{commas} decimals are written with a comma; write them with a point"
-    for of, part in parts.items():
-        for row, value in enumerate(part):
-            if isinstance(value, str) and not is_number(value):
-                return (
-                    f"{every.total() - n_numbers} cells are no numbers, while {n_numbers} are, the "
-                    f"first {value!r} in row {row} of {of}; write a number there, or nothing if it "
-                    "is not known"
-                )
-    return ""
+    others = {*range(table.points.shape[1])} - {*kept, *table.lists}
+    return {table.name(i): table.column(i) for i in sorted(others)} if table.columns else {}

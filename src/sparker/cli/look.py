@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sparker.cli.options import (
+    A_LEVEL,
     FILE,
     BadInput,
     Out,
@@ -28,7 +29,7 @@ from sparker.cli.options import (
     table_settings,
     warnings_on_stderr,
 )
-from sparker.cli.pictures import picture_column, picture_files
+from sparker.cli.pictures import of_rows, picture_column, picture_files
 from sparker.cli.speak import to_json
 
 
@@ -40,7 +41,7 @@ from sparker.cli.speak import to_json
 @click.option("--images", help="Column of --data with picture files, or a folder of one a row.")
 @click.option("--observables", callback=comma_list, help="Columns of --data with numbers.")
 @column_options
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True))
+@click.option("--alpha", type=A_LEVEL)
 def report(result: Path, output: Path, **options: Any) -> None:
     """Write the report of a RESULT that `sparker test --save` kept.
 
@@ -66,11 +67,9 @@ def report(result: Path, output: Path, **options: Any) -> None:
             key=options["key"],
         )
         shown = picture_files(images, pictures, data, table)
-        if found.data_rows is not None:
-            if len(table.points) <= found.data_rows.max():
-                raise BadInput(f"{data} has fewer rows than the data that were tested")
-            table = table.rows(found.data_rows)
-            shown = None if shown is None else [shown[row] for row in found.data_rows]
+        if found.data_rows is not None and len(table.points) <= found.data_rows.max():
+            raise BadInput(f"{data} has fewer rows than the data that were tested")
+        table, shown = of_rows(found.data_rows, table, shown)
         extras = {
             "texts": table.extra[text].tolist() if text else None,
             "images": shown,
@@ -191,7 +190,7 @@ def _number(value: float | None) -> str:
     "--alpha",
     default=0.05,
     show_default=True,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=A_LEVEL,
 )
 @column_options
 @table_options

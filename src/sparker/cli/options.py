@@ -99,6 +99,7 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 A_SEED = click.IntRange(0, 2**32 - 1)
+A_LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 column_options = options(
     click.option(

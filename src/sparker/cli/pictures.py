@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from sparker.cli.options import BadInput
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from sparker.tables import Table
 
 SUFFIXES = {".png", ".jpg", ".jpeg"}
@@ -36,6 +38,15 @@ def picture_files(
     for row, file in enumerate(files):
         _check(file, f"row {row} of {data}")
     return files
+
+
+def of_rows(
+    rows: "np.ndarray | None", table: "Table", images: list[Path] | None
+) -> "tuple[Table, list[Path] | None]":
+    """What belongs to these rows, where some were left out of the test."""
+    if rows is None:
+        return table, images
+    return table.rows(rows), None if images is None else [images[row] for row in rows]
 
 
 def _in_folder(folder: Path, data: str, n_rows: int) -> list[Path]:

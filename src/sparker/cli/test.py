@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparker.cli.options import (
+    A_LEVEL,
     FILE,
     BadInput,
     annealed_option,
@@ -28,7 +29,7 @@ from sparker.cli.options import (
     table_settings,
     warnings_on_stderr,
 )
-from sparker.cli.pictures import picture_column, picture_files
+from sparker.cli.pictures import of_rows, picture_column, picture_files
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
 from sparker.cli.speak import speak, to_json, write_rows
 
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
 @share_options
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=A_LEVEL,
     help="Decide at this level: exit code 1 if p <= alpha.",
 )
 @click.option("--tail", is_flag=True, help="Extrapolate beyond the reach of the experiments, too.")
@@ -157,9 +158,8 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
             return
         found = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
     result = replace(found, files=(reference, data))
-    if found.data_rows is not None:  # rows were left out, and what belongs to them is, too
-        second = second.rows(found.data_rows)
-        images = None if images is None else [images[row] for row in found.data_rows]
+    second, images = of_rows(found.data_rows, second, images)
+    if found.data_rows is not None:
         observables = [_observables(options["observables"], second), None]
     texts = second.extra[options["text"]].tolist() if options["text"] else None
     _check_floor(options["alpha"], result)

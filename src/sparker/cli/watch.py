@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sparker.cli.batches import batch_files, follow
-from sparker.cli.options import FILE, BadInput, check_outputs, note
+from sparker.cli.options import A_LEVEL, FILE, BadInput, check_outputs, note
 from sparker.cli.session import Session
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -20,7 +20,7 @@ PICTURES = (".png", ".svg", ".pdf")
     "--alpha",
     default=0.01,
     show_default=True,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=A_LEVEL,
     help="Alarm where p <= alpha.",
 )
 @click.option(

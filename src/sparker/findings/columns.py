@@ -11,7 +11,7 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 from sparker.nulls.labels import DATA, REFERENCE
 from sparker.nulls.pool import Pool
-from sparker.tables.encoding import Encoding
+from sparker.tables.encoding import Encoding, which
 
 MAX_LEVELS = 12
 """Up to this many different values a column is counted value by value."""
@@ -68,9 +68,7 @@ def column_tests(
     values, blocks, lacking = pool.points.astype(np.float64), encoding.blocks, encoding.lacking
     for block in blocks:
         if len(block) > 1:  # of a category: which of its values a row has
-            values[:, block[0]] = np.where(
-                values[:, block].any(1), values[:, block].argmax(1), len(block)
-            )
+            values[:, block[0]] = which(values[:, block])
     categories = {block[0] for block in blocks if len(block) > 1}
     varying = [block[0] for block in blocks if np.ptp(values[:, block[0]]) > 0]
     if not independent:

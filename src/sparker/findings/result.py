@@ -34,7 +34,7 @@ from sparker.findings.words import NOT_ALONE, finite, in_json, seen_by, sentence
 from sparker.system import archive
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import IS, Encoding, Feature
-from sparker.tables.rows import more_rows
+from sparker.tables.rows import INDICATOR, more_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -317,7 +317,7 @@ class Result:
     def components(self, rows: ArrayLike) -> np.ndarray:  # (N, d) -> (N, M)
         """The kernels' components f_i at new rows, preprocessed as the samples were."""
         model = self.model
-        encoded, _ = more_rows("rows", rows, self.encoding, "indicator")
+        encoded, _ = more_rows("rows", rows, self.encoding, INDICATOR)
         try:
             competition = option(str(self.competition))
         except ValueError as error:

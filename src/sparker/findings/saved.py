@@ -14,6 +14,7 @@ from sparker.findings.columns import ColumnTest, Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.regions import Region
 from sparker.findings.rules import Condition
+from sparker.tables.cells import as_objects
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import Encoding
 
@@ -114,9 +115,8 @@ def _given(plain: Any, contents: Mapping[str, np.ndarray]) -> dict[str, np.ndarr
         if cells is None:
             found[str(name)] = contents[f"{GIVEN}.{i}"]
         else:
-            column = np.empty(len(cells), object)
-            column[:] = [c if c is None or isinstance(c, bool) else str(c) for c in cells]
-            found[str(name)] = column
+            plain_cells = [c if c is None or isinstance(c, bool) else str(c) for c in cells]
+            found[str(name)] = as_objects(plain_cells)
     return found
 
 

@@ -1,5 +1,6 @@
 """The answers as the page shows them: sentences, regions, the rows to mark, columns one by one."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from sparker.findings.regions import Region
 from sparker.findings.result import Result
 from sparker.findings.rules import Condition
 from sparker.report.words import as_sentence, clip, digits_for, number
-from sparker.tables.encoding import TIME
+from sparker.tables.encoding import TIME, Feature
 
 CERTAIN = "confirmed"
 OPEN = "not confirmed: it may be chance"
@@ -133,14 +134,15 @@ def _place(result: Result, i: int, region: Region) -> Place:
     )
 
 
-def _sides(result: Result, one: ColumnTest) -> list[tuple[str, ...]]:
+def _sides(
+    result: Result, one: ColumnTest, features: Sequence[Feature], block: Sequence[int]
+) -> list[tuple[str, ...]]:
     """What a column has in the reference and in the data: its quartiles, or its values' shares."""
-    feature = result.encoding.features[one.column]
-    block = next(block for block in result.encoding.blocks if block[0] == one.column)
+    feature = features[one.column]
     if feature.is_flag:
         shares = [rows[:, block].mean(0) for rows in (result.reference, result.data)]
         told = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:N_SHARES]
-        names = [result.encoding.features[block[i]].level or "yes" for i in told]
+        names = [features[block[i]].level or "yes" for i in told]
         return [
             tuple(
                 f"{clip(name, LONG_NAME)} {share[i]:.1%}".replace("%", " %")
@@ -159,10 +161,11 @@ def _sides(result: Result, one: ColumnTest) -> list[tuple[str, ...]]:
 
 def _columns(result: Result) -> list[Line]:
     assert result.answers is not None
-    labels = result.tested_labels
+    labels, features = result.tested_labels, result.encoding.features
+    blocks = {block[0]: block for block in result.encoding.blocks}
     lines = []
     for one in result.answers.columns:
-        before, after = _sides(result, one)
+        before, after = _sides(result, one, features, blocks[one.column])
         lines.append(
             Line(
                 labels[one.column],

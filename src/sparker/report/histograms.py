@@ -14,7 +14,7 @@ from sparker.findings.rules import Condition
 from sparker.report.rows import Extras
 from sparker.report.ticks import ROOM, calendar, labelled
 from sparker.report.words import clip
-from sparker.tables.encoding import DAYS, IS, NUMBER, TIME, WEEKDAY
+from sparker.tables.encoding import DAYS, IS, NUMBER, TIME, WEEKDAY, which
 
 BINS = 30
 FIRST = 12  # drawn at once; the others when they are asked for
@@ -90,7 +90,8 @@ def _values(rows: np.ndarray, block: list[int], flag: int | None) -> np.ndarray:
     """The numbers to count; of a category, which of its values a row has. NaN where missing."""
     values = rows[:, block[0]].astype(np.float64)
     if len(block) > 1:
-        values = np.where(rows[:, block].any(1), rows[:, block].argmax(1).astype(float), np.nan)
+        codes = which(rows[:, block])
+        values = np.where(codes < len(block), codes.astype(float), np.nan)
     return values if flag is None else np.where(rows[:, flag] > 0, np.nan, values)
 
 

@@ -25,10 +25,7 @@ def labelled(low: float, high: float) -> list[tuple[float, str]]:
     step = ten * next(m for m in (1, 2, 5, 10) if m * ten >= rough * (1 - 1e-9))
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
     ticks = [float(i) * step + 0.0 for i in np.arange(first, last + 1)[:N_TICKS]]
-    found = [(float((tick - low) / span), _text(tick, step, ticks)) for tick in ticks]
-    while sum(len(text) for _, text in found) > ROOM and len(found) > 2:
-        found = found[::2]
-    return found
+    return _thinned([(float((tick - low) / span), _text(tick, step, ticks)) for tick in ticks])
 
 
 DAY = 86400
@@ -50,7 +47,13 @@ def calendar(low: float, high: float) -> list[tuple[float, str]]:
     rough = span / 4
     step = next((s for s in STEPS if s >= rough), year * max(1.0, np.ceil(rough / year)))
     ticks = np.arange(np.ceil(low / step), np.floor(high / step) + 1)[:N_TICKS] * step
-    found = [(float((tick - low) / span), when(float(tick)).removesuffix(":00")) for tick in ticks]
+    return _thinned(
+        [(float((tick - low) / span), when(float(tick)).removesuffix(":00")) for tick in ticks]
+    )
+
+
+def _thinned(found: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Every second tick, or fewer, until their texts have room."""
     while sum(len(text) for _, text in found) > ROOM and len(found) > 2:
         found = found[::2]
     return found

@@ -6,7 +6,8 @@ columns hold is decided once, for all of them alike, and written down as an ``En
 ever unpickled.
 
     errors, cells -> source, format -> text, stored -> formats -> files, columns -> table, info
-    kinds, identifiers, checks -> encoding -> rows, which encodes a table; frames makes one
+    kinds, identifiers, checks -> encoding -> rows, which encodes a table; frames makes one;
+    problems says what cannot be compared
 """
 
 from sparker.tables.errors import FileError

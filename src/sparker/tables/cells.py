@@ -120,6 +120,20 @@ def plain_values(cells: Cells) -> list[Any]:
     ]
 
 
+def as_objects(values: Sequence[Any]) -> np.ndarray:
+    """Values of any kind as an array of them, whatever NumPy would make of them."""
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def has_truths(cells: Cells) -> bool:
+    """Whether True or False is among the cells: then they are no numbers."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
+        return cells.dtype.kind == "b"
+    return any(type(value) is bool for value in cells)
+
+
 def _strings(values: Iterable[Any]) -> np.ndarray:
     # As objects: in an array of fixed width all would be as long as the longest text.
     return np.array([as_string(value) for value in values], object)

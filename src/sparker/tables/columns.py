@@ -1,9 +1,8 @@
 """Which columns are features, and which are wanted beside them."""
 
-import difflib
 from collections.abc import Collection, Sequence
 
-from sparker.tables.errors import FileError, some
+from sparker.tables.errors import FileError, near, some
 from sparker.tables.source import Source
 
 
@@ -11,8 +10,8 @@ def choose(
     source: Source, columns: Sequence[str] | None, ignore: Sequence[str], extra: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the features and of the columns beside them."""
-    ignore, extra = _listed(ignore), _listed(extra)
-    features = _features(source, None if columns is None else _listed(columns), ignore, extra)
+    ignore, extra = listed(ignore), listed(extra)
+    features = _features(source, None if columns is None else listed(columns), ignore, extra)
     check_lists([name for name in dict.fromkeys((*features, *extra)) if name in source.lists])
     return tuple(features), tuple(dict.fromkeys(extra))
 
@@ -59,12 +58,11 @@ def _must_exist(name: str, names: tuple[str, ...], source: Source) -> None:
             f"has no column {name!r}; its columns have no names and go by their numbers, 0 to "
             f"{len(names) - 1}"
         )
-    close = [other for other in names if other.lower() == name.lower()]
-    close += difflib.get_close_matches(name, names, 1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    raise FileError(f"has no column {name!r}{hint}; it has {some(names)}")
+    raise FileError(f"has no column {name!r}{near(name, names)}; it has {some(names)}")
 
 
-def _listed(names: Sequence[str]) -> list[str]:
+def listed(names: Sequence[str] | None) -> list[str]:
     """Names as a list; a single one may come as a string, and a column's number as a number."""
+    if names is None:
+        return []
     return [names] if isinstance(names, str) else [str(name) for name in names]

@@ -282,6 +282,11 @@ def fit(name: str, place: int, kind: Kind, parts: Sequence[np.ndarray]) -> Colum
     return ColumnEncoding(name, place, kind, missing, fill, parts=beside)
 
 
+def which(flags: np.ndarray) -> np.ndarray:  # (N, k) -> (N,)
+    """Which of the values of a category each row has; k where none of them."""
+    return np.where(flags.any(1), flags.argmax(1), flags.shape[1])
+
+
 class LeftOut(NamedTuple):
     """A column that is no part of the test, and why."""
 

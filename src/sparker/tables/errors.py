@@ -1,7 +1,8 @@
 """What cannot be read, in plain words."""
 
+import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sparker.system.machine import free_on_machine
@@ -25,6 +26,13 @@ def some(names: Iterable[str], most: int = 12) -> str:
     if len(every) <= most:
         return ", ".join(every)
     return f"{', '.join(every[:most])}, ... ({len(every)} in all)"
+
+
+def near(name: str, names: Sequence[str]) -> str:
+    """Which of these names may be meant, as a hint behind the error."""
+    close = [other for other in names if other.lower() == name.lower()]
+    close += difflib.get_close_matches(name, names, 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def short(text: str, most: int = 40) -> str:

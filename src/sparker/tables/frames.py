@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from sparker.tables.cells import as_objects
 from sparker.tables.errors import some
 from sparker.tables.kinds import MICROSECONDS
 from sparker.tables.table import Table, read
@@ -125,7 +126,7 @@ def _from_values(values: list[Any]) -> tuple[np.ndarray | None, np.ndarray | Non
             return np.array([np.nan if v is None else float(v) for v in plain], np.float64), None
         except (TypeError, ValueError, OverflowError):
             pass
-    return None, _objects(
+    return None, as_objects(
         [value if value is None or isinstance(value, bool) else _text(value) for value in plain]
     )
 
@@ -172,7 +173,7 @@ def _from_fields(name: str, array: np.ndarray) -> Table:
     names = array.dtype.names or ()
     flat = np.ravel(array)
     # What has several values in a row becomes objects, and is then told as lists.
-    columns = [c if c.ndim == 1 else _objects(list(c)) for c in (flat[field] for field in names)]
+    columns = [c if c.ndim == 1 else as_objects(list(c)) for c in (flat[field] for field in names)]
     return _from_columns(name, columns, names)
 
 
@@ -186,12 +187,6 @@ def _from_mapping(name: str, given: Mapping[Any, Any]) -> Table:
         shapes = ", ".join(f"{key} {np.shape(column)}" for key, column in given.items())
         raise ValueError(f"{name} must be columns of the same number of rows, got {shapes}")
     return _from_columns(name, columns, tuple(map(str, given)))
-
-
-def _objects(values: list[Any]) -> np.ndarray:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
 
 
 def _from_columns(name: str, columns: list[np.ndarray], names: tuple[str, ...]) -> Table:

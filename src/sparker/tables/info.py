@@ -5,7 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.tables.cells import Cells, NotANumberError, as_string, as_values, is_missing
+from sparker.tables.cells import (
+    Cells,
+    NotANumberError,
+    as_objects,
+    as_string,
+    as_values,
+    has_truths,
+    is_missing,
+)
 from sparker.tables.files import open_table
 from sparker.tables.identifiers import identifier
 from sparker.tables.kinds import Kind, kind_of
@@ -91,7 +99,7 @@ class _Seen:
             self.distinct |= {as_string(value) for value in new if value is not None}
 
     def _numbers(self, cells: Cells) -> np.ndarray | None:
-        if self.is_number and not (isinstance(cells, np.ndarray) and cells.dtype.kind == "b"):
+        if self.is_number and not has_truths(cells):
             try:
                 return self.source.numbers(cells).astype(np.float64)
             except NotANumberError as error:
@@ -113,16 +121,15 @@ class _Seen:
         if self.is_number:
             part = np.array(head, np.float64)
         else:
-            part = np.empty(len(head), object)
-            part[:] = [_cell(value) for value in head]
+            part = as_objects([_cell(value) for value in head])
+        kind = kind_of([part]) if self.distinct else Kind.NUMBER
         if self.name in self.source.beside:
-            return str(kind_of([part])), "beside the table"
+            return str(kind), "beside the table"
         if not self.distinct:
-            return "number", "left out: it has no values"
+            return str(kind), "left out: it has no values"
         why = identifier(self.name if self.source.named else "", [part])
         if why is not None:
-            return str(kind_of([part])), f"left out: it {why}"
-        kind = kind_of([part])
+            return str(kind), f"left out: it {why}"
         if kind == Kind.TEXT:
             return str(kind), "text: embed it, or leave it out"
         if len(self.distinct) == 1 and not self.n_missing:

@@ -1,6 +1,5 @@
 """Rows of a table as numbers, in the way that an encoding says; further rows in the same way."""
 
-import difflib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,12 +7,13 @@ import numpy as np
 
 from sparker.tables.checks import LACKING, UNSEEN, Caution
 from sparker.tables.encoding import Encoding, fit
-from sparker.tables.errors import ColumnsError, some
+from sparker.tables.errors import ColumnsError, near, some
 from sparker.tables.frames import as_table
 from sparker.tables.kinds import Kind, is_missing
 from sparker.tables.table import Table
 
-DROP, ERROR = "drop", "error"
+INDICATOR, DROP, ERROR = MISSING_VALUES = "indicator", "drop", "error"
+"""What to do where values are missing."""
 
 N_NAMED = 5
 """Values of a column that a sentence names."""
@@ -88,13 +88,6 @@ def by_name(table: Table, of: str, wanted: Sequence[str]) -> list[int]:
             "which are compared"
         )
     return [table.columns.index(name) for name in wanted]
-
-
-def near(name: str, names: Sequence[str]) -> str:
-    """Which of these names may be meant, as a hint behind the error."""
-    close = [other for other in names if other.lower() == name.lower()]
-    close += difflib.get_close_matches(name, names, 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> Encoded:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.system.memmap import check_disk, forget
-from sparker.tables.cells import Cells, NotANumberError
+from sparker.tables.cells import Cells, NotANumberError, as_objects, has_truths
 from sparker.tables.columns import check_lists, choose
 from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
@@ -186,9 +186,7 @@ def _others(
                 check_lists({name} if any(isinstance(cell, list | dict) for cell in cells) else ())
             kept[name] += source.plain(cells)
     for name, cells in kept.items():
-        column = np.empty(len(cells), object)
-        column[:] = cells
-        yield name, column
+        yield name, as_objects(cells)
 
 
 def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
@@ -211,15 +209,12 @@ def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray
 
 def _numbers(source: Source, name: str, cells: Cells) -> np.ndarray | None:
     """A piece of a feature as numbers, NaN where one is missing; None if it holds others."""
-    if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
-        if cells.dtype.kind == "c":
-            raise FileError(
-                f"has complex numbers in {source.label(name)}; give their real and imaginary "
-                "parts as columns"
-            )
-        if cells.dtype.kind == "b":
-            return None
-    elif any(type(value) is bool for value in cells):
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "c":
+        raise FileError(
+            f"has complex numbers in {source.label(name)}; give their real and imaginary "
+            "parts as columns"
+        )
+    if has_truths(cells):
         return None
     try:
         return source.numbers(cells)
