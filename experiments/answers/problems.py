@@ -70,30 +70,35 @@ def exponential(at: float, spread: float) -> Draw:
     return draw
 
 
-def _cluster(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+def cluster(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """A narrow heap somewhere inside."""
     direction = rng.normal(size=rows.shape[1])
     centre = direction * (1.5 * rows.shape[1] ** 0.25 / np.linalg.norm(direction))
     return centre + 0.2 * rows
 
 
-def _tail(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+def tail(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """Far out in one column."""
     rows = rows.copy()
     rows[:, 0] = 3 + 0.5 * rows[:, 0]
     return rows
 
 
-def _two_columns(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+def two_columns(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """A narrow heap in two columns, ordinary in all others."""
     rows = rows.copy()
     rows[:, :2] = [1.8, -1.8] + 0.2 * rows[:, :2]
     return rows
 
 
-def _ring(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+def ring(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """All at one distance from the middle."""
     radius = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / radius * (2.5 + 0.05 * rng.normal(size=(len(rows), 1)))
 
 
-def _correlated(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+def correlated(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    """Two columns that go together, each of them ordinary."""
     rows = rows.copy()
     rows[:, 1] = rows[:, 0] + 0.1 * rows[:, 1]
     return rows
@@ -119,17 +124,17 @@ def problems(folder: Path | None) -> dict[str, Draw]:
     found: dict[str, Draw] = {
         "1-D bulk": exponential(1.6, 0.04),
         "1-D tail": exponential(6.4, 0.16),
-        "2-D cluster": toy(2, _cluster),
-        "2-D tail": toy(2, _tail),
-        "10-d cluster": toy(10, _cluster),
-        "10-d two columns": toy(10, _two_columns),
-        "10-d tail": toy(10, _tail),
-        "64-d cluster": toy(64, _cluster),
+        "2-D cluster": toy(2, cluster),
+        "2-D tail": toy(2, tail),
+        "10-d cluster": toy(10, cluster),
+        "10-d two columns": toy(10, two_columns),
+        "10-d tail": toy(10, tail),
+        "64-d cluster": toy(64, cluster),
         "64-d narrow": toy(64, lambda rng, rows: 0.1 * rows),
-        "64-d tail": toy(64, _tail),
-        "2-D ring": toy(2, _ring),
-        "5-d correlation": toy(5, _correlated),
-        "20-d cluster": toy(20, _cluster),
+        "64-d tail": toy(64, tail),
+        "2-D ring": toy(2, ring),
+        "5-d correlation": toy(5, correlated),
+        "20-d cluster": toy(20, cluster),
         "digits, hidden 0": table(pixels[digit != 0], pixels[digit == 0]),
         "digits, hidden 8": table(pixels[digit != 8], pixels[digit == 8]),
     }

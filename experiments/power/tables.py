@@ -1,12 +1,14 @@
-"""The tables of docs/power.md, from result.json.
+"""The tables of docs/power.md, from result.json and, where it is there, product.json.
 
 python -m experiments.power.tables            # writes them into the page
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from experiments.power import product_tables
+from experiments.power.product import RESULT as PRODUCT
 from experiments.power.run import DEFAULT, HERE, SETTINGS, VERDICTS
 
 PAGE = HERE.parents[1] / "docs" / "power.md"
@@ -60,21 +62,29 @@ def ingredients(problems: dict[str, Any]) -> Iterator[list[str]]:
             yield rows(found["power"], [*fits, *kernels], TITLES[problem])
 
 
-def page(text: str, problems: dict[str, Any]) -> str:
-    """The page with its tables made anew."""
+def page(text: str, problems: dict[str, Any], product: dict[str, Any] | None = None) -> str:
+    """The page with its tables made anew; those of the product stay as they are without it."""
     for name, tables in (("results", results), ("ingredients", ingredients)):
-        begin = BEGIN.format(name)
-        before, _, after = text.partition(begin)
-        _, _, rest = after.partition(END)
-        blocks = "\n\n".join("\n".join(table) for table in tables(problems))
-        text = f"{before}{begin}\n{blocks}\n\n{END}{rest}"
-    return text
+        text = put(text, name, tables(problems))
+    return text if product is None else put(text, "product", product_tables.tables(product))
+
+
+def put(text: str, name: str, tables: Iterable[list[str]]) -> str:
+    """The page with other tables between the marks of this name."""
+    begin = BEGIN.format(name)
+    before, found, after = text.partition(begin)
+    if not found:
+        raise ValueError(f"the page has no place for these tables: {begin.strip()}")
+    _, _, rest = after.partition(END)
+    blocks = "\n\n".join("\n".join(table) for table in tables)
+    return f"{before}{begin}\n{blocks}\n\n{END}{rest}"
 
 
 def main() -> None:
     """Write the page."""
     problems = json.loads((HERE / "result.json").read_text())["problems"]
-    PAGE.write_text(page(PAGE.read_text(), problems))
+    product = json.loads(PRODUCT.read_text()) if PRODUCT.exists() else None
+    PAGE.write_text(page(PAGE.read_text(), problems, product))
 
 
 if __name__ == "__main__":

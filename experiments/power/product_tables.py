@@ -1,0 +1,139 @@
+"""The tables of product.json: every method on the same samples, the best of a row in bold."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from experiments.power.product import DEFAULT, METHODS
+
+TITLES = {
+    "twelve": "Twelve real tables",
+    "rest": "Further real tables",
+    "toys": "Toys",
+}
+UNSEEN, NEAR_NULL = "\\*", "†"
+Found = dict[str, Any]  # of one problem
+Powers = dict[str, Found]  # of each method: levels, seconds
+
+
+def tables(product: dict[str, Any]) -> Iterator[list[str]]:
+    """A table of each kind of problem, then what they come to."""
+    problems = product["problems"]
+    for kind, title in TITLES.items():
+        of_kind = {name: found for name, found in problems.items() if found["table"] == kind}
+        if of_kind:
+            yield table(title, of_kind)
+    yield notes(problems)
+    yield [behind(problems)]
+
+
+def shown_toys(found: Found) -> str:
+    """The number of toys that most methods have; of several, the largest."""
+    by_toys = found["toys"]
+    return max(by_toys, key=lambda n_toys: (len(by_toys[n_toys]), int(n_toys)))
+
+
+def powers(found: Found) -> Powers:
+    """Of every method, with this number of toys."""
+    return found["toys"][shown_toys(found)]
+
+
+def fewer(found: Found) -> dict[str, Found]:
+    """The default with other numbers of toys, by column title."""
+    return {
+        f"{DEFAULT}, {n_toys} toys": by_method[DEFAULT]
+        for n_toys, by_method in found["toys"].items()
+        if n_toys != shown_toys(found) and DEFAULT in by_method
+    }
+
+
+def table(title: str, problems: dict[str, Found]) -> list[str]:
+    """One line a problem, one column a method; then the means."""
+    present = {name for found in problems.values() for name in powers(found)}
+    methods = [name for name in METHODS if name in present]
+    others = list(dict.fromkeys(name for found in problems.values() for name in fewer(found)))
+    columns = [*methods, f"{DEFAULT} at 1 %", *others]
+    lines = [_line([title, *columns]), "|---" * (len(columns) + 1) + "|"]
+    for name, found in problems.items():
+        at_5, at_1 = (_shares(powers(found), level) for level in ("5 %", "1 %"))
+        row = [at_5.get(method) for method in methods]
+        last = [at_1.get(DEFAULT), *(_shares(fewer(found), "5 %").get(name) for name in others)]
+        bold = _plain if found["near_null"] else _best(row)
+        lines.append(_line([_label(name, found), *map(bold, row), *map(_plain, last)]))
+    for level in ("5 %", "1 %"):
+        row = _means(problems, methods, level)
+        lines.append(_line([f"mean at {level}", *map(_best(row), row), *[""] * (1 + len(others))]))
+    return lines
+
+
+def _shares(by_name: dict[str, Found], level: str) -> dict[str, float]:
+    return {name: found[level]["share"] for name, found in by_name.items() if level in found}
+
+
+def _means(problems: dict[str, Found], methods: Sequence[str], level: str) -> list[float | None]:
+    """Over all problems with something to find, of methods that were measured on all of them."""
+    found = [_shares(powers(one), level) for one in problems.values() if not one["near_null"]]
+
+    def mean(method: str) -> float | None:
+        if not found or not all(method in shares for shares in found):
+            return None
+        return sum(shares[method] for shares in found) / len(found)
+
+    return [mean(method) for method in methods]
+
+
+def notes(problems: dict[str, Found]) -> list[str]:
+    """How many samples and toys, and what the marks mean."""
+    shown = [powers(found) for found in problems.values()]
+    n = [one["5 %"]["n"] for by_method in shown for one in by_method.values()]
+    toys = sorted({shown_toys(found) for found in problems.values()}, key=int)
+    samples = f"{min(n)}" if min(n) == max(n) else f"{min(n)} to {max(n)}"
+    return [
+        f"{samples} samples of each problem, {' or '.join(toys)} toys of each sample.",
+        f"{UNSEEN} not looked at while the default was chosen.",
+        f"{NEAR_NULL} nothing should be found; not counted in means.",
+    ]
+
+
+def behind(problems: dict[str, Found]) -> str:
+    """In how many problems a single other test is better, and by how much."""
+    judged = {
+        name: powers(found)
+        for name, found in problems.items()
+        if not found["near_null"] and DEFAULT in powers(found)
+    }
+    better = {name: other for name, found in judged.items() if (other := best_other(found))}
+    text = f"On {len(better)} of {len(judged)} problems a single other test is better than the "
+    text += "default by more than the 68 % intervals"
+    listed = (
+        f"{name} ({other} {judged[name][other]['5 %']['share']:.2f} against "
+        f"{judged[name][DEFAULT]['5 %']['share']:.2f})"
+        for name, other in better.items()
+    )
+    return text + (": " + ", ".join(listed) if better else "") + "."
+
+
+def best_other(found: Powers) -> str | None:
+    """The best of the tests whose interval is all above the default's, if there is one."""
+    most = found[DEFAULT]["5 %"]["high"]
+    above = [name for name in found if name != DEFAULT and found[name]["5 %"]["low"] > most]
+    return max(above, key=lambda name: found[name]["5 %"]["share"], default=None)
+
+
+def _label(name: str, found: Found) -> str:
+    marks = UNSEEN * (not found["seen"]) + NEAR_NULL * found["near_null"]
+    sizes = f"{found['n_reference']:,} + {found['n_data']:,} x {found['n_features']}"
+    return f"{name}{marks} ({sizes})"
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _best(row: Sequence[float | None]) -> Callable[[float | None], str]:
+    """Writes a number of this row, bold if none that is shown is larger."""
+    largest = max(map(_plain, row))
+    return lambda value: f"**{largest}**" if largest and _plain(value) == largest else _plain(value)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
