@@ -71,13 +71,18 @@ def prepare(method, points: np.ndarray):
     return method.prepare(points, len(points))
 
 
+def scales(prepared) -> np.ndarray:
+    """The bandwidths that it reads off."""
+    return np.array([reading.scale for reading in prepared.readings])
+
+
 def evaluate(method, batch: TwoSample, points=None, chunk: int = 2, seed: int = 0) -> np.ndarray:
     """The statistic (B, m), with settings from these points."""
     basis = np.asarray(batch.points) if points is None else points
     prepared = prepare(method, basis.reshape(-1, basis.shape[-1]))
     numbers = range(len(batch.data_weight))
     chunks = prepared.chunks(seed, ToysInMemory(batch.toys), numbers, chunk)
-    return np.concatenate([chunk.measured.t for chunk in chunks])
+    return np.concatenate([chunk.measured.statistics for chunk in chunks])
 
 
 def samples(batch: TwoSample, toy: int) -> tuple[np.ndarray, ...]:
@@ -99,7 +104,7 @@ def gaussian(x: np.ndarray, y: np.ndarray, width: float) -> np.ndarray:
 def test_nplm_is_logistic_regression_on_the_same_nystrom_features():
     batch, ridge, n_centres = pool(), 1e-4, 25
     method = NPLM(n_centres=n_centres, n_bandwidths=2, ridge=ridge)
-    widths = prepare(method, batch.points).columns
+    widths = scales(prepare(method, batch.points))
     with jax.enable_x64(True):
         used = jnp.ones(N_ROWS, bool)
         rows = np.asarray(choose_centres(jax.random.key(0), used, n_centres))
@@ -169,7 +174,7 @@ def direct_mmd(batch: TwoSample, toy: int, width: float) -> float:
 def test_mmd_is_that_of_a_double_loop_and_fused_as_in_the_paper():
     batch = pool()
     each = MMD(n_bandwidths=3, fused=False)
-    widths = prepare(each, batch.points).columns
+    widths = scales(prepare(each, batch.points))
     direct = np.array([[direct_mmd(batch, toy, w) for w in widths] for toy in range(N_TOYS)])
     np.testing.assert_allclose(evaluate(each, batch), direct, rtol=1e-4, atol=1e-5)
     fused = logsumexp(direct, axis=1) - np.log(len(widths))
@@ -183,7 +188,7 @@ def test_mmd_is_that_of_a_double_loop_and_fused_as_in_the_paper():
 def test_mmd_in_many_blocks_is_the_same(monkeypatch, n_centres):
     monkeypatch.setattr(mmd, "scan_block", lambda n_rows: 16)
     batch, method = pool(), MMD(n_bandwidths=2, n_centres=n_centres, fused=False)
-    widths = prepare(method, batch.points).columns
+    widths = scales(prepare(method, batch.points))
     direct = np.array([[direct_mmd(batch, toy, w) for w in widths] for toy in range(N_TOYS)])
     np.testing.assert_allclose(evaluate(method, batch), direct, rtol=1e-3, atol=1e-5)
 
@@ -306,8 +311,8 @@ def test_a_toy_does_not_depend_on_its_company(method, n_features):
     whole = evaluate(method, batch)
     prepared = prepare(method, batch.points)
     ((_, last, _),) = prepared.chunks(0, ToysInMemory(batch.toys), [2], 2)
-    np.testing.assert_allclose(last.t[0], whole[2], rtol=1e-6)
-    assert last.columns.shape == (1, max(len(prepared.columns), 1))
+    np.testing.assert_allclose(last.statistics[0], whole[2], rtol=1e-6)
+    assert last.statistics.shape == (1, max(len(prepared.readings), 1))
 
 
 @by_method

@@ -61,8 +61,8 @@ def test_a_table_is_ordered_by_number_however_chunks_come():
     assert table.n_in_a_row == 0
     table.add(chunk_of(0, 1, 5))
     assert table.n_in_a_row == 4  # 4 is missing
-    np.testing.assert_array_equal(table.first(4).t[:, 0], [0, 1, 2, 3])
-    np.testing.assert_array_equal(table.first(4, start=2).columns, [[2, -2], [3, -3]])
+    np.testing.assert_array_equal(table.first(4).statistics[:, 0], [0, 1, 2, 3])
+    np.testing.assert_array_equal(table.first(4, start=2).statistics, [[2, -2], [3, -3]])
     with pytest.raises(KeyError):
         table.first(5)
 
@@ -85,7 +85,7 @@ def test_all_experiments_are_made_in_chunks_and_progress_is_told(prepared, drawn
     assert told == [0, 5, 10, 12]
     assert table.n_in_a_row == 12
     expected = [mean_shift(None, prepared.toys.draw([i]).alone(0)) for i in ALL]
-    np.testing.assert_array_equal(table.first(12).columns, expected)
+    np.testing.assert_array_equal(table.first(12).statistics, expected)
 
 
 def test_what_a_store_has_is_not_made_again(prepared, drawn, tmp_path):
@@ -96,7 +96,7 @@ def test_what_a_store_has_is_not_made_again(prepared, drawn, tmp_path):
     assert drawn == [[2, 3], [4, 5]]
     assert told == [4, 6, 8]
     np.testing.assert_array_equal(
-        table.first(8).columns, run(prepared, range(8), seed=0, chunk=2).first(8).columns
+        table.first(8).statistics, run(prepared, range(8), seed=0, chunk=2).first(8).statistics
     )
 
 
@@ -140,8 +140,8 @@ def test_another_executor_makes_them_and_is_closed_once_it_is_not_needed(prepare
     table = run(prepared, ALL, seed=0, chunk=5, executor=backwards)
     assert drawn[0] == [11, 10, 9, 8, 7]
     assert closed == [True]
-    expected = run(prepared, ALL, seed=0, chunk=5).first(12).columns
-    np.testing.assert_array_equal(table.first(12).columns, expected)
+    expected = run(prepared, ALL, seed=0, chunk=5).first(12).statistics
+    np.testing.assert_array_equal(table.first(12).statistics, expected)
     run(prepared, ALL, seed=0, chunk=5, executor=backwards, should_stop=lambda t: len(t.rows) > 4)
     assert closed == [True, True]
 

@@ -107,8 +107,8 @@ def test_annealing_is_the_librarys(folder):
     )
     found = json.loads(done.stdout)
     assert found["p_value"] == result.p_value
-    assert found["best_family"] == result.families[result.best_family]
-    assert list(found["widths"][0]["statistics"]) == list(sparker.engine.FAMILIES[:1])
+    assert found["decided"]["family"] == result.decided.family
+    assert [one["family"] for one in found["families"]] == list(sparker.engine.FAMILIES[:1])
 
 
 def test_the_answer_is_that_of_the_library(folder):
@@ -191,7 +191,7 @@ def test_who_may_change_places_is_said_by_columns(folder, plain, extra, note):
     found = json.loads(done.stdout)
     assert found["p_value"] <= 0.2
     assert (note in " ".join(found["notes"])) if note else not found["notes"]
-    assert found["widths"] != plain["widths"]  # other labels, or other rows
+    assert found["families"] != plain["families"]  # other labels, or other rows
 
 
 def test_a_level_that_few_labellings_cannot_reach_is_refused(folder):

@@ -90,7 +90,7 @@ def test_no_anomaly_is_not_found():
     X = np.random.default_rng(1).normal(size=(N_REFERENCE + N_DATA, 2))
     model = SparKer(**SETTINGS).fit(X, planted()[1])
     assert model.p_value_ == model.result_.p_value > 0.1
-    assert model.p_value_ > model.result_.p_by_statistic.min()  # it pays for the choice
+    assert model.p_value_ > model.result_.p_by_reading.min()  # it pays for the choice
 
 
 def test_is_the_test(fitted):
@@ -148,7 +148,7 @@ def test_defaults_are_those_of_the_test():
         assert getattr(model, name) == getattr(config, name)
     assert (model.steps, model.n_widths) == (widths.steps, widths.n_widths)
     assert model.preprocess is sparker.decorrelate
-    assert model.combine is sparker.minimum
+    assert model.combine is sparker.harmonic
     settings = sparker.TestConfig()
     assert (
         (model.n_toys, model.missing) == (settings.n_toys, settings.missing) == (300, "indicator")

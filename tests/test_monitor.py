@@ -51,9 +51,9 @@ def test_a_batch_is_ranked_as_a_test_with_the_toys_of_the_monitor_would_rank_it(
     whole.rows |= run(first, [0], seed=0).rows
     measured = whole.first(61)
     alone = monitor.test(batch, explain=False)
-    np.testing.assert_array_equal(alone.t, measured.t[0])
-    np.testing.assert_array_equal(alone.null_t, measured.t[1:])
-    assert alone.p_value == rank(measured.columns, sparker.minimum).p_value
+    np.testing.assert_array_equal(alone.t, measured.statistics[0])
+    np.testing.assert_array_equal(alone.null_t, measured.statistics[1:])
+    assert alone.p_value == rank(measured.statistics, sparker.harmonic).p_value
 
 
 def test_a_batch_faces_as_many_reference_rows_as_a_toy_does():
@@ -144,9 +144,9 @@ TABLE = "statistics_of_60"
         (lambda h: {"settings": {"60": 1}}, {}, "not iterable"),
         (lambda h: {"chunk": 1e400}, {}, "infinity"),
         (lambda h: {"expected": "some"}, {}, "some"),
-        (lambda h: {}, {TABLE: np.zeros((60, 3))}, "same shape"),
-        (lambda h: {}, {TABLE: np.zeros((59, 3, 1))}, "same shape"),
-        (lambda h: {}, {TABLE: np.full((60, 3, 1), "x")}, "hold numbers"),
+        (lambda h: {}, {TABLE: np.zeros((60, 3, 1))}, "same shape"),
+        (lambda h: {}, {TABLE: np.zeros((59, 3))}, "same shape"),
+        (lambda h: {}, {TABLE: np.full((60, 3), "x")}, "hold numbers"),
         (lambda h: {}, {"weights": np.array([-1.0, 1.0])}, "none negative"),
     ],
 )  # fmt: skip

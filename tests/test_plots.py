@@ -18,13 +18,14 @@ from scipy.special import expit
 
 import sparker
 from sparker import plots
-from sparker.calibration.pvalues import clopper_pearson, graded_p_values
+from sparker.calibration.pvalues import clopper_pearson, graded_score
 from sparker.engine import Fit
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
 from sparker.findings.power import Power, PowerStudy
 from sparker.monitor import Look
 from sparker.plots.style import kernel_style
+from sparker.statistics import Reading
 
 N_REFERENCE, N_DATA, N_TOYS = 200, 50, 11
 HOSTILE = [
@@ -87,10 +88,13 @@ def smallest(result):
     return dataclasses.replace(
         result,
         widths=result.widths[one],
-        p_by_statistic=result.p_by_statistic[one],
+        readings=result.readings[one],
+        p_by_reading=result.p_by_reading[one],
+        p_by_family=result.p_by_reading[one],
         observed=result.observed.at(one),
         null=Measured(*(array[:, one] for array in result.null)),
         best=0,
+        best_reading=0,
         models=Ensemble(mu[one, one, one], a[one, one], sigma[one]),
         data_components=result.data_components[:, one],
         reference_components=result.reference_components[:, one],
@@ -114,6 +118,7 @@ def study(found=(4, 1, 9), fractions=(0.1, 0.0, 0.2), alpha=0.05):
 OF_A_RESULT = {
     "null_distribution": plots.null_distribution,
     "p_across_widths": plots.p_across_widths,
+    "p_by_family": plots.p_by_family,
     "score_distribution": plots.score_distribution,
     "activation_pattern": plots.activation_pattern,
     "component_plane": plots.component_plane,
@@ -136,7 +141,7 @@ ALL = OF_A_RESULT | OTHERS
 NAMED = ("component_against", "trajectories", "samples_1d", "log_ratio_1d")
 WITH_KERNELS = [
     name for name in OF_A_RESULT
-    if name not in ("null_distribution", "p_across_widths", "principal_plane")
+    if name not in ("null_distribution", "p_across_widths", "p_by_family", "principal_plane")
 ]  # fmt: skip
 
 
@@ -255,7 +260,8 @@ def test_what_overlaps_differs_without_colour_too(result):
     lines = plots.trajectories(result)
     assert len({line.get_linestyle() for line in lines}) == 3
     assert len({line.get_marker() for line in lines}) == 3
-    each, *_, clearest, together, _ = plots.p_across_widths(result)
+    shown = dataclasses.replace(result, best_reading=1)
+    each, *_, clearest, together, _ = plots.p_across_widths(shown)
     assert (each.get_linestyle(), together.get_linestyle()) == ("-", "--")
     assert each.get_markersize() < clearest.get_markersize()
     assert clearest.get_markerfacecolor() == "none"
@@ -300,8 +306,8 @@ def test_null_distribution(result):
             inside |= result.null_combined_score == edges[7]
         assert inside.sum() == n
     statistics = np.concatenate([result.observed.statistics[None], result.null.statistics])
-    p = graded_p_values(statistics.reshape(N_TOYS + 1, -1))[0]
-    score = -np.log(p.min()) - 1e-9 * np.log(p).sum()
+    families = [reading.family for reading in result.readings]
+    score = graded_score(sparker.harmonic, statistics, families)[0]
     np.testing.assert_allclose(line.get_xdata(), score)
     ax = bars.axes
     low, high = ax.get_xlim()
@@ -345,17 +351,17 @@ def test_null_distribution_where_something_is_missing_or_all_the_same(result):
 
 
 def test_p_across_widths(result):
+    of_kernels = 5  # the shape at the second of three widths, say
+    result = dataclasses.replace(result, best_reading=of_kernels)
     *families, clearest, together, floor = plots.p_across_widths(result)
     each = families[0]
-    above = np.sum(result.null.statistics >= result.observed.statistics, axis=0)  # (3, 4)
-    p = (1 + above) / (N_TOYS + 1)
+    above = np.sum(result.null.statistics >= result.observed.statistics, axis=0)
+    p = (1 + above[:12].reshape(3, 4)) / (N_TOYS + 1)
     assert [line.get_label() for line in families] == list(sparker.engine.FAMILIES)
     assert len({line.get_marker() for line in families}) == 4
     for i, line in enumerate(families):
         np.testing.assert_allclose(line.get_xydata(), np.transpose([result.models.sigma, p[:, i]]))
-    best = result.best, result.best_family
-    assert clearest.get_xydata().tolist() == [[result.widths[result.best], p[best]]]
-    assert p[best] == p[result.best].min()
+    assert clearest.get_xydata().tolist() == [[result.widths[1], p[1, 1]]]
     assert set(together.get_ydata()) == {result.p_value}
     assert floor.get_y() + floor.get_height() == pytest.approx(1 / (N_TOYS + 1))
     ax = each.axes
@@ -367,20 +373,29 @@ def test_p_across_widths(result):
     assert any(label.get_text() for label in ax.get_xticklabels())
 
 
+def test_every_way_to_look_has_its_p_value(result):
+    _, dots, together = plots.p_by_family(result)
+    assert dots.get_xdata().tolist() == result.p_by_family.tolist()
+    assert [label.get_text() for label in dots.axes.get_yticklabels()] == list(result.families)
+    assert set(together.get_xdata()) == {result.p_value}
+    assert dots.axes.get_xscale() == "log"
+
+
 def test_columns_of_another_statistic_are_all_shown(without_kernels):
     each, *_ = plots.p_across_widths(without_kernels)
     ax = each.axes
     assert each.get_xdata().tolist() == [0, 1]  # which a logarithmic axis would not show
     assert ax.get_xscale() == "linear"
-    assert ax.get_xlabel() == "column of the statistic"
+    assert ax.get_xlabel() == "reading of the statistic"
 
 
 @pytest.mark.parametrize("widths", [[0.3], [0.3, 0.4], [3.1, 7.0], [0.02, 0.7], [1e-4, 20.0]])
 def test_widths_are_labelled_whatever_their_range(widths, result):
     n = len(widths)
     some = dataclasses.replace(
-        result, widths=np.array(widths), p_by_statistic=np.full((n, 1), 0.5), best=0,
-        best_family=0, families=("statistic",),
+        result, widths=np.array(widths), p_by_reading=np.full(n, 0.5), best=0, best_reading=0,
+        readings=tuple(Reading("all kernels", width) for width in widths),
+        p_by_family=np.full(1, 0.5),
         models=Ensemble(np.zeros((n, 1, 1)), np.zeros((n, 1)), np.array(widths)),
     )  # fmt: skip
     for axis in (
@@ -422,7 +437,7 @@ def test_score_distribution(result):
 
 def test_score_distribution_leaves_out_failed_toys(result):
     t, counts = result.null.statistics.copy(), result.null.score_counts.astype(float)
-    t[4, 0, 0], counts[4] = np.nan, 1e9
+    t[4, 0], counts[4] = np.nan, 1e9
     _, _, mean = plots.score_distribution(
         dataclasses.replace(result, null=result.null._replace(statistics=t, score_counts=counts))
     )

@@ -389,7 +389,7 @@ def test_a_result_is_json(kind):
     found = result_of(kind).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["p_value"] == result_of(kind).p_value
-    assert len(found["widths"]) == len(result_of(kind).t)
+    assert sum(len(one["readings"]) for one in found["families"]) == len(result_of(kind).readings)
 
 
 def test_the_result_of_the_least_anomalous_sample_is_json_too(tmp_path):
@@ -409,9 +409,11 @@ def test_the_dictionary_counts_as_the_result_does():
     assert found["p_interval"]["low"] <= result.p_value <= found["p_interval"]["high"]
     assert (found["significance_interval"]["high"] is None) == (result.above == 0)
     assert found["significance_interval"]["low"] <= found["significance"]
-    assert found["best_width"] == result.best
-    at_best = found["widths"][result.best]
-    assert at_best["t"] == result.t[result.best]
+    assert found["width"] == result.widths[result.best]
+    assert found["decided"] == {"family": result.decided[0], "scale": result.decided[1]}
+    assert [one["family"] for one in found["families"]] == list(result.families)
+    at_best = found["families"][0]["readings"][result.best]
+    assert at_best["value"] == result.t[result.best]
     assert at_best["null_median"] == np.median(result.null_t[:, result.best])
     assert at_best["null_95"] == np.quantile(result.null_t[:, result.best], 0.95)
     assert [kernel["location"] for kernel in found["kernels"]] == result.locations.tolist()
@@ -496,7 +498,8 @@ def test_kernels_that_compete_in_a_way_of_their_own_cannot_score_new_rows():
 def test_other_statistics_have_no_model():
     result = result_of("function")
     assert result.models is result.data_log_ratio is result.reference_log_ratio is None
-    assert result.widths.tolist() == [0, 1]
+    assert not len(result.widths)
+    assert [reading.scale for reading in result.readings] == [0, 1]
     for ask in ("model", "locations"):
         with pytest.raises(ValueError, match="fits no kernels: there is no model"):
             getattr(result, ask)
@@ -518,14 +521,16 @@ def test_a_planted_cluster_is_found_at_its_place_in_the_users_units():
 def test_a_tail_is_fitted_to_the_toys_of_the_result():
     with pytest.raises(ValueError, match="at least 200 finite toys, got 11"):
         result_of().tail_fit()
-    rng = np.random.default_rng(0)
-    toys, t = rng.gumbel(size=(1000, 3, 1)), np.full((3, 1), 9.0)
+    rng = np.random.default_rng(1)
     result = result_of()
+    n = len(result.readings)
+    toys, t = rng.gumbel(size=(1000, n)), np.full(n, 9.0)
     observed, null = result.observed._replace(statistics=t), result.null._replace(statistics=toys)
     more = dataclasses.replace(result, observed=observed, null=null)
     found = more.tail_fit()
     rule = more.combine
-    assert found == sparker.calibration.tail.fit_tail(t.ravel(), toys[..., 0], rule)
+    families = [reading.family for reading in result.readings]
+    assert found == sparker.calibration.tail.fit_tail(t, toys, rule, families=families)
     other = dataclasses.replace(more, combine="mine")
     with pytest.raises(ValueError, match="not mine"):
         other.tail_fit()

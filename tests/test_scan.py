@@ -386,7 +386,8 @@ def test_toys_of_every_exact_scheme_explore(settings):
     for widths in (None, sparker.WidthConfig(steps=20, n_widths=2)):
         config = sparker.TestConfig(n_toys=2, widths=widths, **settings)
         prepared = prepare(reference, data, config).plan.prepared
-        assert prepared.statistic.families == sparker.engine.FAMILIES
+        families = dict.fromkeys(reading.family for reading in prepared.statistic.readings)
+        assert tuple(families)[:4] == sparker.engine.FAMILIES
 
 
 def test_explorations_must_be_steps_of_the_schedule():

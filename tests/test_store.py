@@ -596,7 +596,7 @@ def test_the_manifest_of_something_else_is_left_alone(content, message, tmp_path
 def test_toys_of_another_version_are_not_continued(store, fits):
     manifest = json.loads((store / "manifest.json").read_text())
     (store / "manifest.json").write_text(json.dumps(manifest | {"sparker": "0.0.1", "format": 0}))
-    with pytest.raises(ValueError, match=r"format \(0 there, 4 here\); sparker \(0.0.1 there"):
+    with pytest.raises(ValueError, match=r"format \(0 there, 5 here\); sparker \(0.0.1 there"):
         run(store=store)
     assert fits == []
 
@@ -619,7 +619,7 @@ def test_a_lost_toy_counts_as_more_extreme_than_the_data_and_is_kept(columns, tm
     result = sparker.test(reference, data + 5, **quick(**settings))
     lost = np.isnan(result.null_t).any(axis=1)
     assert 3 < lost.sum() < 25
-    stored = [chunk.measured.t for chunk in opened(tmp_path).read()]
+    stored = [chunk.measured.statistics for chunk in opened(tmp_path).read()]
     np.testing.assert_array_equal(np.concatenate(stored)[1:], result.null_t)
     assert_same(sparker.test(reference, data + 5, **quick(**settings)), result)
     assert result.n_failed == result.to_dict()["toys"]["failed"] == lost.sum()

@@ -103,7 +103,7 @@ def study(of: Study, folder: Path, quick: bool) -> record.Result:
         "p-value": round(result.p_value, 5),
         "toys at least as extreme": result.above,
         "width": round(float(result.widths[result.best]), 3),
-        "reading": result.families[result.best_family],
+        "reading": result.decided.family,
         "seconds": {name: round(seconds, 1) for name, seconds in result.timings.items()},
         "kernels": kernels(result, case.planted),
         "strongest kernel": strongest(result) + 1,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparker.engine import Toys, TwoSample
-from sparker.statistics.contract import Chunk, Statistic, value_chunks
+from sparker.statistics.contract import Back, Chunk, Reading, Statistic, value_chunks
 
 NAMES = ("mean", "maximum", "Kolmogorov-Smirnov", "deficit")
 
@@ -22,7 +22,7 @@ class Plain(Statistic):
     high: float
     """Where the upper tail begins, in which data may be missing."""
 
-    def prepare(self, points: np.ndarray, n_rows: int) -> "_Prepared":
+    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> "_Prepared":
         """Nothing depends on the points."""
         return _Prepared(self.high)
 
@@ -30,8 +30,8 @@ class Plain(Statistic):
 @dataclass(frozen=True)
 class _Prepared:
     high: float
-    columns = np.empty(0)
-    families = ("statistic",)
+    readings: tuple[Reading, ...] = ()
+    widths = np.empty(0)
 
     @property
     def settings(self) -> dict[str, Any]:

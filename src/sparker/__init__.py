@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparker import engine, nulls, plots, presets, statistics, tables
-    from sparker.calibration.combine import cauchy, minimum, minimum_and_product, product
+    from sparker.calibration.combine import (
+        cauchy,
+        harmonic,
+        minimum,
+        minimum_and_product,
+        product,
+    )
     from sparker.calibration.sequential import Sequential
     from sparker.calibration.store import merge
     from sparker.config import TestConfig
@@ -39,6 +45,7 @@ __all__ = [
     "cauchy",
     "decorrelate",
     "engine",
+    "harmonic",
     "load",
     "merge",
     "minimum",
@@ -59,7 +66,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "calibration.combine": ("cauchy", "minimum", "minimum_and_product", "product"),
+    "calibration.combine": ("cauchy", "harmonic", "minimum", "minimum_and_product", "product"),
     "calibration.sequential": ("Sequential",),
     "calibration.store": ("merge",),
     "config": ("TestConfig",),

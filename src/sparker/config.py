@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker.calibration.combine import Combination, minimum
+from sparker.calibration.combine import Combination, harmonic
 from sparker.calibration.sequential import Sequential
 from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
@@ -71,9 +71,9 @@ class TestConfig:
     """Which widths the kernels go through, how, and in how many steps."""
     preprocess: Preprocess = decorrelate
     """``decorrelate``, ``standardise``, ``whiten`` or ``unchanged``."""
-    combine: Combination = minimum
-    """How the widths become one test: ``minimum``, ``minimum_and_product``, ``product``,
-    ``cauchy``."""
+    combine: Combination = harmonic
+    """How the ways to look become one test: ``harmonic``, ``minimum``, ``minimum_and_product``,
+    ``product``, ``cauchy``."""
     statistic: AnyStatistic | None = None
     """Another statistic than SparKer's, of ``sparker.statistics`` or a function (rng, sample) -> t;
     it does not go with ``config`` and ``widths``, which are about SparKer's kernels."""

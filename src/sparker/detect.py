@@ -9,6 +9,7 @@ from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import together
@@ -158,9 +159,11 @@ class Experiment(NamedTuple):
         n = min(table.n_in_a_row, self.n_toys + 1)
         complete = n > self.n_toys
         stop, combine = self.config.stop, self.config.combine
+        families = [reading.family for reading in self.plan.prepared.statistic.readings]
         if stop is not None and n:
-            return stop.rank(table.first(n).columns, combine, complete=complete)
-        return rank(table.first(n).columns, combine) if complete else None
+            measured = np.asarray(table.first(n).statistics)
+            return stop.rank(measured, combine, complete=complete, families=families)
+        return rank(np.asarray(table.first(n).statistics), combine, families) if complete else None
 
     def result(
         self,
@@ -234,6 +237,10 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
     features = config.features
     known = as_reference(reference, may_stream=not together.problems({*features, "streamed"}))
     together.check({*features, "streamed"} if known.streamed else features)
+    streamed: tuple[str, ...] = ()
+    if known.streamed and statistic.streamed() != statistic:
+        statistic = statistic.streamed()
+        streamed = ("rows that pass by in blocks are looked at by the kernels alone",)
     intake = two_samples(known, data, config)
     scheme = as_scheme(intake.null)
     observed = samples(
@@ -247,7 +254,7 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
     observed.check_rows(statistic.min_rows)
     recipe = Recipe(observed, scheme, config.preprocess, statistic, seed)
     plan = recipe.plan()
-    notes, n_toys, n_labellings = plan.notes, int(config.n_toys), None
+    notes, n_toys, n_labellings = (*plan.notes, *streamed), int(config.n_toys), None
     if plan.n_toys is not None and plan.n_toys <= n_toys:
         n_toys, n_labellings = plan.n_toys, plan.n_toys + 1
         notes += (

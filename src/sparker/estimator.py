@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparker import detect
-from sparker.calibration.combine import Combination, minimum
+from sparker.calibration.combine import Combination, harmonic
 from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
@@ -55,7 +55,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         n_widths: at how many widths the test is read off.
         preprocess: ``decorrelate``, ``standardise``, ``whiten`` or ``unchanged`` of
             ``sparker.engine.preprocess``.
-        combine: how the widths become one test, a rule of ``sparker.calibration.combine``.
+        combine: how the ways to look become one test, a rule of ``sparker.calibration.combine``.
         null: how anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``.
         n_toys: number of these experiments; p-values go down to one over this + 1.
         reference: the class in ``y`` of the reference rows, where classes are not 0 and 1.
@@ -93,7 +93,7 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         steps: int = 200,
         n_widths: int = 10,
         preprocess: Preprocess = decorrelate,
-        combine: Combination = minimum,
+        combine: Combination = harmonic,
         null: str | Scheme = "permutation",
         n_toys: int = 300,
         reference: Any = None,

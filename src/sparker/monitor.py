@@ -217,7 +217,9 @@ class Monitor:
         table = toys.run(one, [0], seed=self.seed)
         table.add(Chunk(range(1, self.n_toys + 1), null))
         fitted = time.perf_counter()
-        ranked = rank(table.first(self.n_toys + 1).columns, self.combine)
+        families = [reading.family for reading in one.statistic.readings]
+        statistics = np.asarray(table.first(self.n_toys + 1).statistics)
+        ranked = rank(statistics, self.combine, families)
         labels = self.encoding.labels
         found = interpret(observed, self.statistic, one, table, ranked, self.n_toys + 1, labels)
         interpreted = time.perf_counter()

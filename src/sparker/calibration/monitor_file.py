@@ -83,9 +83,16 @@ def _calibrations(
         found[int(size)] = Calibration(null, dict(own))
     if not found or not 1 <= min(found) <= max(found) < n_reference:
         raise ValueError(f"it has toys of {sorted(found)} of {n_reference} reference rows")
-    tables = [np.asarray(table) for null, _ in found.values() for table in null]
-    shape = tables[0].shape[:2]
-    if any(table.ndim != 3 or table.shape[:2] != shape for table in tables) or 0 in shape:
+    nulls = [Measured(*map(np.asarray, null)) for null, _ in found.values()]
+    tables = [table for null in nulls for table in null]
+    shape = nulls[0].statistics.shape
+    counts = [null.score_counts.shape for null in nulls]
+    if (
+        any(null.statistics.shape != shape for null in nulls)
+        or len(shape) != 2
+        or 0 in shape
+        or any(len(each) != 3 or each[:2] != shape for each in counts)
+    ):
         raise ValueError("its tables do not have the same shape")
     if any(table.dtype.kind not in "fiu" for table in tables):
         raise ValueError("its tables do not hold numbers")

@@ -13,7 +13,7 @@ from sparker.statistics.contract import Prepared, Statistic
 from sparker.system.digest import digest
 from sparker.system.versions import versions
 
-FORMAT = 4
+FORMAT = 5
 """The format of a store; one of another format is not continued."""
 
 
@@ -41,7 +41,7 @@ def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> 
     def once(rows: np.ndarray) -> np.ndarray:
         return fitted if rows is source.basis else transform(rows)
 
-    prepared = statistic.prepare(fitted, source.n_rows)
+    prepared = statistic.prepare(fitted, source.n_rows, transform.columns)
     return PreparedToys(transform, prepared, source.toys(once))
 
 

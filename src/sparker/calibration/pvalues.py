@@ -5,7 +5,7 @@ all of them, itself included, so all rows are treated alike. If the sample is an
 more toy, and all B + 1 ranks are equally likely.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -14,6 +14,7 @@ from scipy.stats import beta, gumbel_r, norm, rankdata
 
 from sparker.calibration.combine import Combination
 from sparker.calibration.halves import Score, inflation
+from sparker.calibration.stages import best_of, staged
 
 CONFIDENCE = 0.95
 TAIL = 0.1
@@ -115,6 +116,7 @@ class Ranked:
     """A table of statistics and what it says of its first row, the observed one."""
 
     p_by_column: np.ndarray  # (m,)
+    p_by_family: np.ndarray  # (F,) each corrected for the readings that it has; one where all are
     score: np.ndarray  # (n,) combined, of the observed row and of the toys
     p_value: float
     above: int  # toys with a score at least as large as the observed one
@@ -130,21 +132,38 @@ class Ranked:
         return self.limits()
 
 
-def rank(t: np.ndarray, combine: Combination) -> Ranked:
-    """Algorithm 1 from the p-values on: row 0 of t (n, m) is observed, the others are toys."""
+def rank(t: np.ndarray, combine: Combination, families: Sequence[str] = ()) -> Ranked:
+    """Algorithm 1 from the p-values on: row 0 of t (n, m) is observed, the others are toys.
+
+    ``families`` (m,) are the names of the families that the columns belong to, see ``stages``.
+    """
     t = tied(np.where(np.isfinite(t).all(axis=1, keepdims=True), t, np.inf))
-    score = partial(graded_score, combine)
+    score = partial(graded_score, combine, families=families)
     scores = score(t)
     p_value = float(p_values(scores)[0])
     above = round(p_value * len(t)) - 1
     return Ranked(
-        p_values(t)[0], scores, p_value, above, len(t) - 1, partial(limits, t, score, above)
+        p_values(t)[0],
+        family_p_values(t, families),
+        scores,
+        p_value,
+        above,
+        len(t) - 1,
+        partial(limits, t, score, above),
     )
 
 
-def graded_score(combine: Combination, t: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+def family_p_values(t: np.ndarray, families: Sequence[str]) -> np.ndarray:  # (n, m) -> (F,)
+    """The p-value of the first row by each family alone."""
+    best = best_of(graded_p_values(t), families or [""] * t.shape[1])
+    return p_values(np.stack([tied_scores(one) for one in best.T], axis=1))[0]
+
+
+def graded_score(
+    combine: Combination, t: np.ndarray, families: Sequence[str] = ()
+) -> np.ndarray:  # (n, m) -> (n,)
     """The score by which the rows are ranked in the end."""
-    return tied_scores(combine(graded_p_values(t)))
+    return tied_scores(staged(combine, families, lambda rows, _: graded_p_values(rows), t, t))
 
 
 SPARE = 1.25

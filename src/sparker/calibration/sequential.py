@@ -9,6 +9,7 @@ and only the toys after them are compared with the data. For the same reason the
 p-value is exact, for the score that this table defines.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,11 +21,13 @@ from sparker.calibration.pvalues import (
     CONFIDENCE,
     Ranked,
     clopper_pearson,
+    family_p_values,
     p_values,
     smooth_p_values,
     tied,
     tied_scores,
 )
+from sparker.calibration.stages import staged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,14 @@ class Sequential:
         if self.table < 10:
             raise ValueError(f"table must be at least 10 toys, got {self.table}")
 
-    def rank(self, t: np.ndarray, combine: Combination, *, complete: bool) -> Ranked | None:
+    def rank(
+        self,
+        t: np.ndarray,
+        combine: Combination,
+        *,
+        complete: bool,
+        families: Sequence[str] = (),
+    ) -> Ranked | None:
         """The verdict from the rows so far (observed, table, compared toys); None while undecided.
 
         ``complete`` says that no more toys will come. Only the toys up to the decision count, even
@@ -54,7 +64,7 @@ class Sequential:
         if len(compared) == 0:
             return None
         rows = np.concatenate([t[:1], compared])
-        score = tied_scores(combine(smooth_p_values(rows, table)))
+        score = tied_scores(staged(combine, families, smooth_p_values, rows, table))
         finite = np.isfinite(rows).all(axis=1)
         score = np.where(finite, score, np.inf)
         above = np.cumsum(score[1:] >= score[0])
@@ -68,8 +78,9 @@ class Sequential:
             p_value, limits = (k + 1) / (n + 1), partial(clopper_pearson, k, n)
         else:
             return None
-        by_column = p_values(t[: 1 + self.table + n])[0]
-        return Ranked(by_column, score[: n + 1], p_value, k, n, limits)
+        looked_at = t[: 1 + self.table + n]
+        by_column, by_family = p_values(looked_at)[0], family_p_values(looked_at, families)
+        return Ranked(by_column, by_family, score[: n + 1], p_value, k, n, limits)
 
 
 def _inverse_binomial(

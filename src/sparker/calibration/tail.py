@@ -12,6 +12,7 @@ interval is what the toys say without the fit, and the estimate is limited to a 
 (``REACH``).
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from sparker.calibration import combine
 from sparker.calibration.combine import Combination
 from sparker.calibration.halves import n_above
 from sparker.calibration.pvalues import limits, smooth_p_values
+from sparker.calibration.stages import staged
 
 Numbers = float | np.ndarray
 
@@ -71,7 +73,9 @@ class TailFit(NamedTuple):
         )
 
 
-def fit_tail(t: np.ndarray, null_t: np.ndarray, rule: str, seed: int = 0) -> TailFit:
+def fit_tail(
+    t: np.ndarray, null_t: np.ndarray, rule: str, seed: int = 0, families: Sequence[str] = ()
+) -> TailFit:
     """Extrapolate the p-value of t (m,) from toys (B, m) combined by the rule of this name."""
     if rule not in RULES:
         raise ValueError(f"the tail is fitted to the scores of {list(RULES)} only, not {rule}")
@@ -80,7 +84,8 @@ def fit_tail(t: np.ndarray, null_t: np.ndarray, rule: str, seed: int = 0) -> Tai
     if n_toys < MIN_TOYS:
         raise ValueError(f"a tail needs at least {MIN_TOYS} finite toys, got {n_toys}")
     table = np.concatenate([t[None], toys])
-    score = partial(smooth_score, _cauchy_evidence if rule == "cauchy" else RULES[rule])
+    combination = _cauchy_evidence if rule == "cauchy" else RULES[rule]
+    score = partial(smooth_score, combination, families=families)
     observed, *others = score(table).tolist()
     scores = np.sort(others)
     n_tail = int(TAILS[0] * n_toys)
@@ -111,9 +116,11 @@ def fit_tail(t: np.ndarray, null_t: np.ndarray, rule: str, seed: int = 0) -> Tai
     )  # fmt: skip
 
 
-def smooth_score(combination: Combination, t: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
+def smooth_score(
+    combination: Combination, t: np.ndarray, families: Sequence[str] = ()
+) -> np.ndarray:  # (n, m) -> (n,)
     """The score whose tail is fitted, by the moments of the rows after the first: the toys."""
-    return combination(smooth_p_values(t, t[1:]))
+    return staged(combination, families, smooth_p_values, t, t[1:])
 
 
 def _extrapolated(observed: float, scores: np.ndarray, share: float) -> float:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparker import together
+from sparker.calibration.combine import RULES
 
 if TYPE_CHECKING:
     from sparker import tables
@@ -132,9 +133,9 @@ fit_options = options(
                  help="Training steps, 200 or, where widths are annealed, 1000 if not given."),
     click.option("--preprocess", default="decorrelate", show_default=True,
                  type=click.Choice(["decorrelate", "standardise", "whiten", "unchanged"])),
-    click.option("--combine", default="minimum", show_default=True,
-                 type=click.Choice(["minimum", "minimum_and_product", "product", "cauchy"]),
-                 help="How the widths become one test; minimum_and_product is the paper's rule."),
+    click.option("--combine", default="harmonic", show_default=True,
+                 type=click.Choice([rule.__name__ for rule in RULES]),
+                 help="How the ways to look become one test; the paper's is minimum_and_product."),
     click.option("--device", help="cpu, gpu or tpu; the fastest there is if not given."),
 )  # fmt: skip
 

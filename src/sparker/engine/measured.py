@@ -8,23 +8,19 @@ from sparker.engine.sample import AnyArray
 
 
 class Measured(NamedTuple):
-    """The statistics of an experiment at m widths; of many, with their axis in front.
+    """The statistics of an experiment; of many, with their axis in front.
 
-    A statistic other than SparKer's has its own meaning for the m columns, and one family.
+    A fit has r statistics at each of m widths. A test ranks K readings, whatever their kind: of
+    kernels these are the m * r side by side.
     """
 
-    statistics: AnyArray  # (m, r): r families a width, larger where the samples differ more
-    score_counts: AnyArray  # (m, bins) data events by anomaly score; no bins if it has none
+    statistics: AnyArray  # (m, r) or (K,), larger where the samples differ more
+    score_counts: AnyArray  # (m, bins) data events by anomaly score; none if there is no model
 
     @property
     def t(self) -> AnyArray:  # (m,)
-        """The first family: of kernels, the statistic of the whole model."""
+        """Of a fit: the statistic of the whole model."""
         return self.statistics[..., 0]
-
-    @property
-    def columns(self) -> np.ndarray:  # (B, m * r)
-        """All statistics of many experiments, side by side, as they are ranked."""
-        return np.reshape(self.statistics, (len(self.statistics), -1))
 
     def at(self, index: int | slice) -> "Measured":
         """One experiment of many, or some."""
@@ -36,6 +32,6 @@ def stacked(rows: "list[Measured]") -> Measured:
     return Measured(*map(np.stack, zip(*rows, strict=True)))
 
 
-def values_only(values: np.ndarray) -> Measured:  # (B, m)
-    """Of a statistic that has one family and says nothing else."""
-    return Measured(values[..., None], np.empty((*values.shape, 0)))
+def values_only(values: np.ndarray) -> Measured:  # (B, K)
+    """Of a statistic that fits no models."""
+    return Measured(values, np.empty((len(values), 0, 0)))

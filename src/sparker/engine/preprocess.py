@@ -73,6 +73,10 @@ class Transform(NamedTuple):
         points[..., self.kept] += back
         return points
 
+    def columns(self, fitted: np.ndarray) -> np.ndarray:  # (..., r) -> (..., k)
+        """Fitted coordinates back in the columns that vary."""
+        return self.inverse(fitted)[..., self.kept]
+
     def strays(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (d - k,)
         """For each dropped column, how many rows differ from the value it always had."""
         dropped = self.dropped

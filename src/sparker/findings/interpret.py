@@ -12,8 +12,9 @@ from sparker.calibration.settings import plain
 from sparker.calibration.toys import Table, check_finite
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.preprocess import Transform
+from sparker.engine.train import FAMILIES
 from sparker.nulls import Samples
-from sparker.statistics.contract import Statistic
+from sparker.statistics.contract import Reading, Statistic, scales
 
 
 def interpret(
@@ -31,31 +32,34 @@ def interpret(
     measured = table.first(n_made)
     statistics = np.asarray(measured.statistics)
     check_finite(statistics[0])
-    p_by_statistic = ranked.p_by_column.reshape(statistics.shape[1:])
-    best, best_family = decided(statistics, p_by_statistic)
-    columns = prepared.statistic.columns
+    readings = prepared.statistic.readings or scales(np.arange(statistics.shape[1]))
+    ranks = _spreads(statistics)
+    best_reading = decided(readings, ranked, ranks)
+    widths = np.asarray(prepared.statistic.widths)
+    best = _width_shown(readings, widths, ranked.p_by_column, ranks, best_reading)
     data_components = reference_components = None
     if table.models is not None:
         model = Ensemble(*(array[best] for array in table.models))
         data_components, reference_components = (
             statistic.components(model, rows) for rows in (data, reference)
         )
-    failed = ~np.all(np.isfinite(measured.columns[1:]), axis=1)
+    failed = ~np.all(np.isfinite(statistics[1:]), axis=1)
     return {
         "p_value": ranked.p_value,
         "interval": ranked.interval,
         "above": ranked.above,
         "n_toys": ranked.n_toys,
         "n_failed": int(failed.sum()),
-        "widths": columns if len(columns) else np.arange(statistics.shape[1]),
-        "families": prepared.statistic.families,
+        "widths": widths,
+        "readings": readings,
         "observed": measured.at(0),
         "null": measured.at(slice(1, None)),
-        "p_by_statistic": p_by_statistic,
+        "p_by_reading": ranked.p_by_column,
+        "p_by_family": ranked.p_by_family,
         "combined_score": float(ranked.score[0]),
         "null_combined_score": ranked.score[1:],
         "best": best,
-        "best_family": best_family,
+        "best_reading": best_reading,
         "models": table.models,
         "transform": transform,
         "data_components": data_components,
@@ -71,17 +75,45 @@ def interpret(
     }
 
 
-def decided(statistics: np.ndarray, p: np.ndarray) -> tuple[int, int]:  # (n, m, r), (m, r)
-    """The width and the statistic of the smallest p-value.
+def decided(readings: Sequence[Reading], ranked: Ranked, spreads: np.ndarray) -> int:
+    """The reading that decided: the clearest of the family that stands out most.
 
-    Of several with the same, the one furthest out in spreads of the toys.
+    Of several with the same p-value, the one furthest out in spreads of the toys.
     """
+    names = [reading.family for reading in readings]
+    families = list(dict.fromkeys(names))
+    of_family = np.array([families.index(name) for name in names])
+    first = ranked.p_by_family == ranked.p_by_family.min()
+    return _clearest(ranked.p_by_column, spreads, first[of_family])
+
+
+def _clearest(p: np.ndarray, spreads: np.ndarray, among: np.ndarray) -> int:  # (K,) each
+    smallest = among & (p == p[among].min())
+    return int(np.argmax(np.where(smallest, spreads, -np.inf)))
+
+
+def _spreads(statistics: np.ndarray) -> np.ndarray:  # (n, K) -> (K,)
+    """How far out the first row is, in spreads of the others."""
     toys = np.where(np.isfinite(statistics[1:]), statistics[1:], np.nan)
     toys = np.where(np.isnan(toys).all(0), statistics[0], toys)  # no toy there: it says nothing
     spread = np.nanstd(toys, axis=0)
-    distance = (statistics[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
-    width, family = np.unravel_index(np.argmax(np.where(p == p.min(), distance, -np.inf)), p.shape)
-    return int(width), int(family)
+    return (statistics[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
+
+
+def _width_shown(
+    readings: Sequence[Reading],
+    widths: np.ndarray,  # (m,)
+    p: np.ndarray,  # (K,)
+    spreads: np.ndarray,  # (K,)
+    best_reading: int,
+) -> int:
+    """The width whose model is shown: of the reading that decided, or the clearest of kernels."""
+    if not len(widths):
+        return 0
+    of_kernels = np.array([reading.family in FAMILIES for reading in readings])
+    if not of_kernels[best_reading]:
+        best_reading = _clearest(p, spreads, of_kernels)
+    return int(np.argmin(np.abs(widths - readings[best_reading].scale)))
 
 
 MAX_FOR_PLANE = 20_000

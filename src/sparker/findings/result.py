@@ -31,6 +31,7 @@ from sparker.findings.saved import (
     same,
 )
 from sparker.findings.words import NOT_ALONE, finite, in_json, seen_by, sentences
+from sparker.statistics.contract import Reading
 from sparker.system import archive
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import IS, Encoding, Feature
@@ -43,7 +44,7 @@ class Result:
 
     Widths, kernel locations and models are in the coordinates of the fit (decorrelated, as a rule):
     ``transform`` leads there and ``locations`` back. B is the number of toys, m that of widths, M
-    that of kernels.
+    that of kernels, K that of readings.
     """
 
     __test__ = False  # not a test case, whatever pytest makes of the name
@@ -57,19 +58,21 @@ class Result:
     """Toys the p-value rests on."""
     n_failed: int
     """Toys that did not stay finite; they count as more extreme than the data."""
-    widths: np.ndarray  # (m,)
-    families: tuple[str, ...]
-    """The r statistics that each width has, see ``sparker.engine.train.FAMILIES``."""
-    observed: Measured  # of (m, ...), before anything of the toys is subtracted
-    null: Measured  # of (B, m, ...)
-    p_by_statistic: np.ndarray  # (m, r) each on its own, not corrected for the others
+    widths: np.ndarray  # (m,) of the models; none where another statistic was used
+    readings: tuple[Reading, ...]
+    """(K,) what was read off: the way to look, and the scale."""
+    observed: Measured  # of (K,), before anything of the toys is subtracted
+    null: Measured  # of (B, K)
+    p_by_reading: np.ndarray  # (K,) each on its own, not corrected for the others
+    p_by_family: np.ndarray  # (F,) each way to look on its own, corrected for its scales
     combined_score: float
     """What the data's p-values combine to, see ``sparker.calibration.combine``."""
     null_combined_score: np.ndarray  # (toys compared,)
+    best_reading: int
+    """The reading that decided."""
     best: int
-    """The width of the reading that decided, at which ``data_log_ratio`` is given."""
-    best_family: int
-    """The statistic that decided there."""
+    """The width at which ``data_log_ratio`` is given: that of the reading that decided or, where no
+    kernel did, that of the kernels' clearest."""
     answers: Answers | None
     """How many, where, which rows, which columns; None where nobody asked."""
     models: Ensemble | None  # of (m, ...); None where another statistic was used, as below
@@ -129,19 +132,28 @@ class Result:
         return significance(high), significance(low)
 
     @property
+    def families(self) -> tuple[str, ...]:
+        """(F,) the ways to look, by name."""
+        return tuple(dict.fromkeys(reading.family for reading in self.readings))
+
+    @property
+    def decided(self) -> Reading:
+        """The reading that decided."""
+        return self.readings[self.best_reading]
+
+    def of_family(self, family: str) -> np.ndarray:
+        """The numbers of the readings of a family, in the order of their scales."""
+        return np.flatnonzero([reading.family == family for reading in self.readings])
+
+    @property
     def t(self) -> np.ndarray:  # (m,)
-        """The first family: of kernels, the statistic of the whole model."""
-        return np.asarray(self.observed.t)
+        """The first family: of kernels, the statistic of the whole model at each width."""
+        return np.asarray(self.observed.statistics)[self.of_family(self.families[0])]
 
     @property
     def null_t(self) -> np.ndarray:  # (B, m)
         """The same of every toy."""
-        return np.asarray(self.null.t)
-
-    @property
-    def p_by_width(self) -> np.ndarray:  # (m,)
-        """The smallest p-value of each width, not corrected for having taken the smallest."""
-        return self.p_by_statistic.min(1)
+        return np.asarray(self.null.statistics)[:, self.of_family(self.families[0])]
 
     @property
     def model(self) -> Ensemble:
@@ -337,7 +349,13 @@ class Result:
 
     def tail_fit(self) -> TailFit:
         """An estimate beyond the reach of the toys, extrapolated; refused where the fit is bad."""
-        return fit_tail(np.ravel(self.observed.statistics), self.null.columns, self.combine)
+        families = [reading.family for reading in self.readings]
+        return fit_tail(
+            np.asarray(self.observed.statistics),
+            np.asarray(self.null.statistics),
+            self.combine,
+            families=families,
+        )
 
     def summary(self) -> str:
         """The result in a few lines of plain text."""
@@ -370,25 +388,16 @@ class Result:
                 zip(("low", "high"), map(finite, self.significance_interval), strict=True)
             ),
             "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
-            "widths": [
+            "families": [
                 {
-                    "width": float(self.widths[i]),
-                    "t": float(self.t[i]),
-                    "p_value": float(self.p_by_width[i]),
-                    "null_median": _finite_quantile(self.null_t[:, i], 0.5),
-                    "null_95": _finite_quantile(self.null_t[:, i], 0.95),
-                    "statistics": {
-                        name: {
-                            "value": float(self.observed.statistics[i, j]),
-                            "p_value": float(self.p_by_statistic[i, j]),
-                        }
-                        for j, name in enumerate(self.families)
-                    },
+                    "family": family,
+                    "p_value": float(p),
+                    "readings": [self._reading(i) for i in self.of_family(family)],
                 }
-                for i in range(len(self.t))
+                for family, p in zip(self.families, self.p_by_family, strict=True)
             ],
-            "best_width": self.best,
-            "best_family": self.families[self.best_family],
+            "decided": self.decided._asdict(),
+            "width": float(self.widths[self.best]) if len(self.widths) else None,
         }
         if self.models is not None:
             found["kernels"] = [
@@ -411,6 +420,16 @@ class Result:
             "versions": self.versions,
             "timings": self.timings,
             "notes": list(self.notes),
+        }
+
+    def _reading(self, i: int) -> dict[str, Any]:
+        null = np.asarray(self.null.statistics)[:, i]
+        return {
+            "scale": self.readings[i].scale,
+            "value": float(self.observed.statistics[i]),
+            "p_value": float(self.p_by_reading[i]),
+            "null_median": _finite_quantile(null, 0.5),
+            "null_95": _finite_quantile(null, 0.95),
         }
 
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ from sparker.findings.columns import ColumnTest, Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.regions import Region
 from sparker.findings.rules import Condition
+from sparker.statistics.contract import Reading
 from sparker.tables.cells import as_objects
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import Encoding
@@ -60,18 +61,23 @@ def restore(
     low, high = values["interval"]
     values["interval"] = float(low), float(high)
     values["warnings"] = tuple(Caution(str(code), str(text)) for code, text in values["warnings"])
-    for name in ("notes", "families", "files"):
+    for name in ("notes", "files"):
         values[name] = tuple(str(item) for item in values[name])
-    n_widths, n_families = len(values["widths"]), len(values["families"])
+    values["readings"] = tuple(
+        Reading(str(family), float(scale)) for family, scale in values["readings"]
+    )
+    n_widths, n_readings = len(values["widths"]), len(values["readings"])
+    n_families = len({reading.family for reading in values["readings"]})
     observed, null = values["observed"], values["null"]
-    _check_shape("p_by_statistic", values["p_by_statistic"], (n_widths, n_families))
+    _check_shape("p_by_reading", values["p_by_reading"], (n_readings,))
+    _check_shape("p_by_family", values["p_by_family"], (n_families,))
     for name, shape in (
-        ("statistics", (n_widths, n_families)),
+        ("statistics", (n_readings,)),
         ("score_counts", (n_widths, np.shape(observed.score_counts)[-1])),
     ):
         _check_shape(name, getattr(observed, name), shape)
         _check_shape(f"null {name}", getattr(null, name), (len(null.statistics), *shape))
-    for name, end in (("best", n_widths), ("best_family", n_families)):
+    for name, end in (("best", max(n_widths, 1)), ("best_reading", n_readings)):
         if not 0 <= values[name] < end:
             raise ValueError(f"{name} is {values[name]}")
     n_data, n_columns = len(values["data_plane"]), len(values["transform"].centre)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparker.engine.train import FAMILIES
 from sparker.findings import regions
 from sparker.findings.bound import CONFIDENCE
 from sparker.findings.regions import Region
@@ -18,8 +19,16 @@ READINGS = {
     "isolated": "isolated rows",
     "bump": "rows that crowd in one place",
     "shape": "rows that crowd or spread in one place",
+    "neighbours": "rows whose nearest rows are data",
+    "lonely": "rows far from all others",
+    "edges": "rows at the edge of a column",
+    "shifts": "shifted means or spreads of columns",
+    "statistic": "the statistic",
 }
 """The families of statistics, as people may call them."""
+
+OF_NEIGHBOURS = ("neighbours", "lonely")
+"""Those whose scale is a number of neighbours."""
 
 FDR = 0.2
 """The false discovery rate of the list of rows, where no other is asked for."""
@@ -53,10 +62,19 @@ def seen_by(result: "Result") -> str:
     """Which reading decided; nothing where there is nothing to see, or no kernels."""
     if result.models is None or result.p_value > LEVEL:
         return ""
-    return (
-        f"seen most clearly by {READINGS[result.families[result.best_family]]} at width "
-        f"{result.widths[result.best]:.3g} of {result.widths[0]:.3g} to {result.widths[-1]:.3g}"
-    )
+    return f"seen most clearly by {reading(result)}"
+
+
+def reading(result: "Result") -> str:
+    """The reading that decided, as people may call it."""
+    family, scale = result.decided
+    name = READINGS.get(family, family)
+    if family in FAMILIES:
+        widths = result.widths
+        return f"{name} at width {scale:.3g} of {widths[0]:.3g} to {widths[-1]:.3g}"
+    if family in OF_NEIGHBOURS:
+        return f"{name}, by {scale:.0f} neighbour{'s' * (scale != 1)}"
+    return name
 
 
 def how_many(result: "Result") -> str:

@@ -22,7 +22,7 @@ from sparker.plots.rows import (
 )
 from sparker.plots.style import KERNELS, REFERENCE
 from sparker.plots.trend import trend
-from sparker.plots.verdict import null_distribution, p_across_widths, power_curve
+from sparker.plots.verdict import null_distribution, p_across_widths, p_by_family, power_curve
 
 __all__ = [
     "KERNELS",
@@ -34,6 +34,7 @@ __all__ = [
     "null_distribution",
     "overview",
     "p_across_widths",
+    "p_by_family",
     "planes",
     "power_curve",
     "principal_plane",

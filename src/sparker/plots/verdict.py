@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from sparker.findings.power import PowerStudy
+from sparker.findings.readings import across
 from sparker.findings.result import Result
 from sparker.plots.style import (
     DATA,
@@ -46,39 +47,64 @@ def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None)
 
 
 def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
-    """The p-value of each statistic at each width, which one decided, and that of all together."""
+    """The p-value of what kernels read off at each width, the one shown, and that of the test.
+
+    Of a statistic without kernels, the p-values of all its readings, by their numbers.
+    """
     ax = axes_or_new(ax)
-    p, best = result.p_by_statistic, result.best
-    several = len(result.families) > 1
+    lines = across(result)
     each = [
         ax.plot(
-            result.widths, p[:, i], marker=MARKERS[i % len(MARKERS)], ls="-" if i == 0 else ":",
+            line.x, line.p, marker=MARKERS[i % len(MARKERS)], ls="-" if i == 0 else ":",
             color=DATA, alpha=1 if i == 0 else 0.6, lw=1.8 if i == 0 else 1,
-            label=family if several else "at each width",
+            label=line.family if len(lines) > 1 else "each reading",
         )[0]
-        for i, family in enumerate(result.families)
+        for i, line in enumerate(lines)
     ]  # fmt: skip
-    (clearest,) = ax.plot(
-        result.widths[best], p[best, result.best_family], "o", ms=13, mfc="none", color=DATA,
-        ls="none", label="decided",
-    )  # fmt: skip
-    together = ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined")
-    least = min(1 / (result.n_toys + 1), p.min())
+    drawn: list[Artist] = [*each]
+    for line in lines:
+        if result.best_reading in line.readings:
+            at = line.readings.index(result.best_reading)
+            drawn += ax.plot(
+                line.x[at], line.p[at], "o", ms=13, mfc="none", color=DATA, ls="none",
+                label="decided",
+            )  # fmt: skip
+    drawn.append(ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined"))
+    least = min(1 / (result.n_toys + 1), min(line.p.min() for line in lines))
     floor = ax.axhspan(
         least / 10, least, color=REFERENCE, alpha=0.5, lw=0,
         label=f"out of reach of {result.n_toys} experiments",
     )  # fmt: skip
-    if result.models is None:  # numbers of columns then, from 0 on
+    if result.models is None:  # numbers of readings then, from 0 on
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         ax.set_xscale("log")
         label_widths(ax.xaxis, result.widths)
     ax.set_yscale("log")
     ax.set_ylim(0.6 * least, 1.3)
-    ax.set_xlabel("column of the statistic" if result.models is None else "kernel width")
+    ax.set_xlabel("reading of the statistic" if result.models is None else "kernel width")
     ax.set_ylabel("p-value")
     ax.legend(fontsize="small")
-    return [*each, clearest, together, floor]
+    return [*drawn, floor]
+
+
+def p_by_family(result: Result, *, ax: Axes | None = None) -> list[Artist]:
+    """The p-value of each way to look alone, and that of all together."""
+    ax = axes_or_new(ax)
+    names, p = result.families, result.p_by_family
+    y = np.arange(len(names))
+    least = min(1 / (result.n_toys + 1), p.min())
+    stems = ax.hlines(y, p, 1, color=REFERENCE, lw=4)
+    (dots,) = ax.plot(p, y, "o", color=DATA, label="each way alone")
+    together = ax.axvline(result.p_value, color=KERNELS[1], ls="--", label="all together")
+    ax.set_xscale("log")
+    ax.set_xlim(0.6 * least, 1.3)
+    ax.set_yticks(y, names)
+    ax.invert_yaxis()
+    ax.set_xlabel("p-value")
+    ax.set_ylabel("way to look")
+    ax.legend(fontsize="small")
+    return [stems, dots, together]
 
 
 def power_curve(

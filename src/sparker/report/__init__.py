@@ -15,7 +15,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from sparker.findings.result import Result
-from sparker.findings.words import LEVEL, READINGS, seen_by
+from sparker.findings.words import LEVEL, reading, seen_by
 from sparker.report import answers, axes, figures, histograms, kernels, planes, rows
 from sparker.report.thumbnails import Picture
 from sparker.report.words import as_sentence, number, verdict
@@ -68,6 +68,7 @@ def render(
     plots = {
         **planes.planes(result, shown, coordinates, pairs),
         **figures.across_widths(result),
+        "way_by_way": figures.way_by_way(result),
         "null_scores": figures.null_scores(result),
     }
     if result.models is not None:
@@ -80,7 +81,7 @@ def render(
         "told": told,
         "is_found": result.p_value <= LEVEL,
         "seen_by": as_sentence(seen_by(result)) if seen_by(result) else "",
-        "reading": READINGS.get(result.families[result.best_family], "the statistic"),
+        "reading": reading(result),
         "shown": shown,
         "ranked": rows.ranked(result) is not None,
         "histograms": drawn,

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 from bokeh.document import Document
-from bokeh.models import BasicTickFormatter, DataRange1d
+from bokeh.models import BasicTickFormatter, DataRange1d, FactorRange
 from bokeh.plotting import figure
 
+from sparker.engine.train import FAMILIES
+from sparker.findings.readings import across, line_of
 from sparker.findings.result import Result
+from sparker.findings.words import OF_NEIGHBOURS
 from sparker.plots import KERNELS, REFERENCE
 
 INK = "#1f2328"
@@ -66,58 +69,92 @@ def new_plot(x: str, y: str, *, height: int = HEIGHT, tools: str = "", **options
 
 
 def across_widths(result: Result) -> dict[str, figure]:
-    """P-value and statistic against the width; of a statistic without widths, by its columns."""
-    widths = np.asarray(result.widths, float)
+    """P-values of what kernels read off, and the statistic that decided, over the widths."""
+    lines = across(result)
     log = result.models is not None
     x_axis: dict[str, Any] = {"x_axis_type": "log" if log else "linear"}
-    x = width_label(result) if log else "column of the statistic"
+    x = width_label(result) if log else "reading of the statistic"
 
     reach = smallest_p(result)
     p = new_plot(x, "p-value", y_axis_type="log", y_range=(0.6 * reach, 1.3), **x_axis)
     p.hstrip(y0=[1e-300], y1=[reach], fill_color=REFERENCE, fill_alpha=0.6, line_color=None)
     p.hspan([result.p_value], color=KERNELS[1], line_dash="dashed")
-    named: list[dict[str, Any]] = [{}]
-    if len(result.families) > 1:
-        named = [{"legend_label": family} for family in result.families]
-    for i, label in enumerate(named):
+    for i, line in enumerate(lines):
+        label: dict[str, Any] = {"legend_label": line.family} if len(lines) > 1 else {}
         dash, alpha = ("solid", 1.0) if i == 0 else ("dotted", 0.7)
-        each = result.p_by_statistic[:, i]
-        p.line(widths, each, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
-        p.scatter(widths, each, color=INK, size=8, name="ink", alpha=alpha,
+        p.line(line.x, line.p, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
+        p.scatter(line.x, line.p, color=INK, size=8, name="ink", alpha=alpha,
                   marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
-    if len(named) > 1:  # above the plot, where it hides no point
+        if result.best_reading in line.readings:
+            at = line.readings.index(result.best_reading)
+            p.scatter(line.x[at], line.p[at], size=16, fill_color=None, line_width=2,
+                      line_color=KERNELS[1])  # fmt: skip
+    if len(lines) > 1:  # above the plot, where it hides no point
         p.legend.ncols, p.legend.label_text_font_size, p.legend.border_line_color = 2, "9pt", None
         p.legend.background_fill_alpha = 0
         p.legend.label_text_color = INK
         p.add_layout(p.legend[0], "above")
-    best = result.best, result.best_family
-    p.scatter(widths[best[0]], result.p_by_statistic[best], size=16, fill_color=None, line_width=2,
-              line_color=KERNELS[1])  # fmt: skip
+    _ticks(p, np.concatenate([line.x for line in lines]), log=log)
+    return {"p_by_width": p, "t_by_scale": _decided(result)}
 
-    # The statistic that decided, and no other.
-    decided = np.asarray(result.observed.statistics)[:, result.best_family]
-    null = np.asarray(result.null.statistics, float)[:, :, result.best_family]
+
+def _decided(result: Result) -> figure:
+    """The statistics of the family that decided, and no other."""
+    family, _ = result.decided
+    line = line_of(result, family)
+    values = np.asarray(result.observed.statistics)[line.readings]
+    null = np.asarray(result.null.statistics, float)[:, line.readings]
     null = np.where(np.isfinite(null), null, np.nan)
     null = null[~np.all(np.isnan(null), axis=1)]
-    t = new_plot(x, "statistic", **x_axis)
+    kernels = family in FAMILIES
+    log = kernels or family in OF_NEIGHBOURS
+    x = "number of neighbours" if family in OF_NEIGHBOURS else "reading of the statistic"
+    t = new_plot(
+        width_label(result) if kernels else x, "statistic", x_axis_type="log" if log else "linear"
+    )
     if len(null):
         low, middle, high = np.nanquantile(null, [0.025, 0.5, 0.975], axis=0)
-        t.varea(widths, low, high, color=REFERENCE, alpha=0.6)
-        t.line(widths, middle, color=INK, line_dash="dashed", name="ink")
-    t.line(widths, decided, color=INK, name="ink")
-    t.scatter(widths, decided, color=INK, size=8, name="ink")
-    t.scatter(widths[best[0]], decided[best[0]], size=16, fill_color=None, line_width=2,
+        if len(line.x) > 1:
+            t.varea(line.x, low, high, color=REFERENCE, alpha=0.6)
+            t.line(line.x, middle, color=INK, line_dash="dashed", name="ink")
+        else:  # a band of one point cannot be seen
+            t.segment(line.x, low, line.x, high, color=REFERENCE, line_width=14)
+            t.scatter(line.x, middle, marker="dash", color=INK, size=14, name="ink")
+    t.line(line.x, values, color=INK, name="ink")
+    t.scatter(line.x, values, color=INK, size=8, name="ink")
+    at = line.readings.index(result.best_reading)
+    t.scatter(line.x[at], values[at], size=16, fill_color=None, line_width=2,
               line_color=KERNELS[1])  # fmt: skip
+    _ticks(t, line.x, log=log)
+    return t
+
+
+def _ticks(plot: figure, x: np.ndarray, *, log: bool) -> None:
     if log:
         # Bokeh's own choice leaves most of a range that spans no power of ten without labels.
         ticks = [m * 10.0**e for e in range(-30, 31) for m in (1, 2, 5)]
-        for plot in (p, t):
-            plot.xaxis.ticker = [x for x in ticks if widths.min() / 2 <= x <= widths.max() * 2]
-            plot.xaxis.formatter = BasicTickFormatter()
+        plot.xaxis.ticker = [tick for tick in ticks if x.min() / 2 <= tick <= x.max() * 2]
+        plot.xaxis.formatter = BasicTickFormatter()
     else:
-        for plot in (p, t):
-            plot.xaxis.ticker = widths[:: -(-len(widths) // 12)].tolist()
-    return {"p_by_width": p, "t_by_width": t}
+        plot.xaxis.ticker = x[:: -(-len(x) // 12)].tolist()
+
+
+def way_by_way(result: Result) -> figure:
+    """The p-value of each way to look alone, and that of all together."""
+    names, p = list(result.families), result.p_by_family
+    reach = smallest_p(result)
+    plot = new_plot(
+        "p-value", "", x_axis_type="log", x_range=(0.6 * reach, 1.3),
+        y_range=FactorRange(factors=names[::-1]),
+    )  # fmt: skip
+    plot.vstrip(x0=[1e-300], x1=[reach], fill_color=REFERENCE, fill_alpha=0.6, line_color=None)
+    plot.vspan([result.p_value], color=KERNELS[1], line_dash="dashed")
+    plot.segment(p, names, [1.0] * len(p), names, color=GREY, line_width=2, alpha=0.5)
+    plot.scatter(p, names, color=INK, size=9, name="ink")
+    at = names.index(result.decided.family)
+    plot.scatter([p[at]], [names[at]], size=16, fill_color=None, line_width=2,
+                 line_color=KERNELS[1])  # fmt: skip
+    return plot
 
 
 def width_label(result: Result) -> str:
@@ -128,7 +165,7 @@ def width_label(result: Result) -> str:
 
 def smallest_p(result: Result) -> float:
     """The smallest p-value that these experiments could give."""
-    return float(min(result.p_by_width.min(), 1 / (result.n_toys + 1)))
+    return float(min(result.p_by_reading.min(), 1 / (result.n_toys + 1)))
 
 
 def null_scores(result: Result, bins: int = 30) -> figure:

@@ -4,11 +4,15 @@ May import: engine, system. ``docs/baselines.md`` has formulas, references and c
 """
 
 from sparker.statistics.classifier import ClassifierTwoSample
-from sparker.statistics.contract import Statistic
+from sparker.statistics.contract import Reading, Statistic
+from sparker.statistics.edges import Edges
 from sparker.statistics.kernels import KernelStatistic
 from sparker.statistics.mmd import MMD
 from sparker.statistics.moments import Frechet, Mahalanobis
+from sparker.statistics.neighbours import Neighbours
 from sparker.statistics.nplm import NPLM
+from sparker.statistics.portfolio import Portfolio
+from sparker.statistics.shifts import Shifts
 from sparker.statistics.univariate import AndersonDarling, KolmogorovSmirnov
 
 __all__ = [
@@ -16,9 +20,14 @@ __all__ = [
     "NPLM",
     "AndersonDarling",
     "ClassifierTwoSample",
+    "Edges",
     "Frechet",
     "KernelStatistic",
     "KolmogorovSmirnov",
     "Mahalanobis",
+    "Neighbours",
+    "Portfolio",
+    "Reading",
+    "Shifts",
     "Statistic",
 ]

@@ -14,7 +14,7 @@ from sparker.engine.compiled import COMPILER_OPTIONS
 from sparker.engine.memory import most_toys, toys_that_fit
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.statistics.contract import Chunk, Evaluate, value_chunks
+from sparker.statistics.contract import Chunk, Evaluate, Reading, value_chunks
 from sparker.system.machine import free_memory
 
 
@@ -35,8 +35,8 @@ class PreparedBatches:
     room: Callable[[TwoSample], Room]
     most: int | None = None
     """Toys of a chunk; as many as are good for SparKer's kernels if left out."""
-    columns: np.ndarray = field(default_factory=lambda: np.empty(0))
-    families: tuple[str, ...] = ("statistic",)
+    readings: tuple[Reading, ...] = ()
+    widths: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
         """As many toys as fit into memory, a power of two."""
@@ -107,6 +107,52 @@ def on_device(
         return evaluate
 
     return start
+
+
+Place = Callable[[np.random.Generator, np.ndarray, np.ndarray, bool], Any]
+"""From points (N, d), which of them are used (N,), and whether one toy alone has them, to all that
+can be known of them without labels."""
+
+
+def each_pool(
+    place: Place, evaluate: Callable[[Any, Array, Array], Array], seed: int, chunk: int
+) -> Evaluate:
+    """The experiments of a pool together, after what they share was found on the host.
+
+    Toys with points of their own go one after the other through the same functions.
+    """
+    pool: Any = None
+    placed: Any = None
+
+    def values(placed: Any, weights: list[np.ndarray]) -> np.ndarray:
+        with jax.enable_x64(True):
+            return np.asarray(evaluate(placed, *map(jnp.asarray, weights)))
+
+    def toys(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
+        nonlocal pool, placed
+        weights = [np.asarray(weight, np.float64) for weight in batch[1:]]
+        points = np.asarray(batch.points)
+        if points.ndim == 2:
+            if batch.points is not pool:
+                everything = np.ones(len(points), bool)
+                pool = batch.points
+                placed = place(np.random.default_rng([seed, 0, 2]), points, everything, False)
+            found = []
+            for start in range(0, len(numbers), chunk):
+                some = np.arange(start, min(start + chunk, len(numbers)))
+                # The last are filled up with toys there are: all run the same program.
+                fill = np.resize(some, chunk)
+                found.append(values(placed, [weight[fill] for weight in weights])[: len(some)])
+            return np.concatenate(found)
+        found = []
+        for position, number in enumerate(numbers):
+            reference, data = (weight[position] for weight in weights)
+            used = (reference > 0) | (data > 0)
+            own = place(np.random.default_rng([seed, number, 2]), points[position], used, True)
+            found.append(values(own, [reference[None], data[None]]))
+        return np.concatenate(found)
+
+    return toys
 
 
 def _centred(points: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from sparker.engine.widths import WidthConfig
 from sparker.statistics.contract import Statistic
 from sparker.statistics.function import EachSample
 from sparker.statistics.kernels import KernelStatistic
+from sparker.statistics.portfolio import Portfolio
 
 AnyStatistic = Statistic | Callable[[np.random.Generator, TwoSample], Any]
 
@@ -21,9 +22,13 @@ AnyStatistic = Statistic | Callable[[np.random.Generator, TwoSample], Any]
 def as_statistic(
     statistic: AnyStatistic | None, config: FitConfig, widths: WidthConfig
 ) -> Statistic:
-    """The statistic a caller means: SparKer if none, a plain function wrapped."""
+    """The statistic a caller means: SparKer if none, a plain function wrapped.
+
+    Kernels whose annealing was asked for are what the paper describes, and stay alone.
+    """
     if statistic is None:
-        return KernelStatistic(config=config, widths=widths)
+        kernels = KernelStatistic(config=config, widths=widths)
+        return kernels if widths.annealing is not None else Portfolio(kernels=kernels)
     if isinstance(statistic, Statistic):
         return statistic
     if isinstance(statistic, type):

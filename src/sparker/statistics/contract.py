@@ -19,11 +19,24 @@ Evaluate = Callable[[Sequence[int], TwoSample], np.ndarray]
 """The numbers of experiments and their batch -> (B, m)."""
 
 
+Back = Callable[[np.ndarray], np.ndarray]
+"""From fitted points (N, r) to the columns that the user gave, as far as they vary (N, k)."""
+
+
+class Reading(NamedTuple):
+    """One number that a statistic gives an experiment, larger where the samples differ more."""
+
+    family: str
+    """The way to look, by name: readings of a family are combined first."""
+    scale: float
+    """At which scale: a width, a number of neighbours; a number of order if it has none."""
+
+
 class Chunk(NamedTuple):
     """Experiments that were measured together."""
 
     numbers: Sequence[int]
-    measured: Measured  # of (B, m, ...)
+    measured: Measured  # of (B, ...)
     models: Ensemble | None = None
     """Of (m, ...), those of the observed experiment, if it is among them and has any: no other fit
     is ever looked at again."""
@@ -33,12 +46,12 @@ class Prepared(Protocol):
     """A statistic whose settings are fixed."""
 
     @property
-    def columns(self) -> np.ndarray:
-        """(m,) what the columns are: the widths, for kernels."""
+    def readings(self) -> tuple[Reading, ...]:
+        """(K,) what each of its numbers is; none where all are alike."""
 
     @property
-    def families(self) -> tuple[str, ...]:
-        """(r,) the statistics that each of them has, by name."""
+    def widths(self) -> np.ndarray:
+        """(m,) those of its models, if it fits any."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -60,11 +73,15 @@ class Statistic(ABC):
     """Whether it can do without all rows in memory (``Toys.draw``)."""
 
     @abstractmethod
-    def prepare(self, points: np.ndarray, n_rows: int) -> Prepared:
+    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> Prepared:
         """Fix all settings that depend on the points, without knowing which are data.
 
-        The points may be some of ``n_rows`` rows.
+        The points may be some of ``n_rows`` rows. ``back`` leads from them to the user's columns.
         """
+
+    def streamed(self) -> "Statistic":
+        """As much of it as can do without all rows in memory, where it ``streams``."""
+        return self
 
     @property
     def min_rows(self) -> int:
@@ -85,7 +102,7 @@ class Statistic(ABC):
     ) -> np.ndarray:  # (B, N, m)
         """Fit a batch that shares its points, and give the log-ratio at all of them.
 
-        One for each of m columns; none where the statistic fits no models.
+        One for each of m widths; none where the statistic fits no models.
         """
         return np.zeros((*samples.data_weight.shape, 0))
 
@@ -101,7 +118,7 @@ def one_by_one(
 def value_chunks(
     toys: Toys, numbers: Sequence[int], chunk: int, evaluate: Evaluate
 ) -> Iterator[Chunk]:
-    """Chunks of a statistic that has one family and says nothing else."""
+    """Chunks of a statistic that fits no models."""
     for start in range(0, len(numbers), chunk):
         now = numbers[start : start + chunk]
         yield Chunk(now, values_only(evaluate(now, toys.draw(now))))
@@ -110,3 +127,8 @@ def value_chunks(
 def rounded(values: np.ndarray) -> list[str]:
     """Settings, not to the last bit: another machine may round the sums behind them otherwise."""
     return [f"{value:.6g}" for value in values]
+
+
+def scales(values: np.ndarray) -> tuple[Reading, ...]:
+    """The readings of a statistic that looks in one way, at several scales."""
+    return tuple(Reading("statistic", float(value)) for value in values)

@@ -8,7 +8,15 @@ import numpy as np
 
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.statistics.contract import Chunk, Statistic, one_by_one, rounded, value_chunks
+from sparker.statistics.contract import (
+    Back,
+    Chunk,
+    Reading,
+    Statistic,
+    one_by_one,
+    rounded,
+    value_chunks,
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +29,9 @@ class EachSample(Statistic):
 
     function: Callable[[np.random.Generator, TwoSample], Any]
 
-    def prepare(self, points: np.ndarray, n_rows: int) -> "_PreparedFunction":
+    def prepare(
+        self, points: np.ndarray, n_rows: int, back: Back | None = None
+    ) -> "_PreparedFunction":
         """Nothing to prepare; one value tells functions of the same name apart."""
         half = (np.arange(len(points)) % 2).astype(float)
         prepared = _PreparedFunction(self.function, [])
@@ -34,12 +44,12 @@ class _PreparedFunction(NamedTuple):
     example: list[str]  # its value on some sample
 
     @property
-    def columns(self) -> np.ndarray:
-        return np.empty(0)
+    def readings(self) -> tuple[Reading, ...]:
+        return ()
 
     @property
-    def families(self) -> tuple[str, ...]:
-        return ("statistic",)
+    def widths(self) -> np.ndarray:
+        return np.empty(0)
 
     @property
     def settings(self) -> dict[str, Any]:

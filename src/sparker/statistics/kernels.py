@@ -13,7 +13,7 @@ from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
-from sparker.statistics.contract import Chunk, Statistic, rounded
+from sparker.statistics.contract import Back, Chunk, Reading, Statistic, rounded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,9 @@ class KernelStatistic(Statistic):
         """Every kernel needs a row to start from."""
         return self.config.n_kernels
 
-    def prepare(self, points: np.ndarray, n_rows: int) -> "PreparedKernels":
+    def prepare(
+        self, points: np.ndarray, n_rows: int, back: Back | None = None
+    ) -> "PreparedKernels":
         """Choose the widths."""
         return PreparedKernels(self.config, self.widths.schedule(points, n_rows))
 
@@ -66,14 +68,21 @@ class PreparedKernels(NamedTuple):
     schedule: Schedule
 
     @property
-    def columns(self) -> np.ndarray:
+    def widths(self) -> np.ndarray:
         """The widths read off."""
         return self.schedule.widths
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The whole model alone, where there are no scans."""
+        """What is read off at each width: the whole model alone, where there are no scans."""
         return FAMILIES if len(self.schedule.explore) else FAMILIES[:1]
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """All families at the first width, then at the next."""
+        return tuple(
+            Reading(family, float(width)) for width in self.widths for family in self.families
+        )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -82,7 +91,7 @@ class PreparedKernels(NamedTuple):
             "kernels": self.config,
             "steps": len(self.schedule.sigma),
             "annealing": rounded(self.schedule.sigma[:: max(1, len(self.schedule.sigma) // 4)]),
-            "widths": rounded(self.columns),
+            "widths": rounded(self.widths),
             "explorations": len(self.schedule.explore),
             "families": self.families,
         }
@@ -96,5 +105,6 @@ class PreparedKernels(NamedTuple):
         fits = toys.fit_chunks(seed, numbers, self.schedule, self.config, chunk=chunk)
         for done, fit in fits:
             finite = np.where(fit.finite[:, None, None], fit.measured.statistics, np.nan)
+            side_by_side = finite.reshape(len(finite), -1)
             models = fit.toy(list(done).index(0)).models if 0 in done else None
-            yield Chunk(done, fit.measured._replace(statistics=finite), models)
+            yield Chunk(done, fit.measured._replace(statistics=side_by_side), models)

@@ -1,0 +1,86 @@
+"""Edges: how many of the rows furthest out in some column are data.
+
+Round kernels must look in all directions at once. What is unusual in one column of many, most
+anomalies of tables for a start, hides from them behind the others. Here each column is looked at
+alone: of the 2, 3, 4, 6, 8 ... rows with the smallest or largest values, how many are data? The
+likelihood ratio of that share is averaged over all columns, both ends and all these numbers.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.sample import TwoSample
+from sparker.statistics.batched import PreparedBatches, Room, each_pool
+from sparker.statistics.contract import Back, Reading, Statistic
+from sparker.statistics.neighbours import cuts_of, thresholds
+from sparker.statistics.surprise import averaged, counts_of, surprise
+
+DIGITS = 5
+"""Values that agree to so many digits, in units of the column's spread, are the same: the way to
+fitted coordinates and back rounds them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edges(Statistic):
+    """Data among the rows at the ends of single columns."""
+
+    name: ClassVar[str] = "edges"
+
+    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+        """Keep the way back to the user's columns; without one, the features are looked at."""
+
+        def placed(
+            rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool
+        ) -> _Placed:
+            return _place(points if back is None else back(points), used)
+
+        return PreparedBatches(
+            settings={"edges": "columns" if back is not None else "features", "digits": DIGITS},
+            start=lambda seed, chunk: each_pool(placed, _evaluated, seed, chunk),
+            room=_room,
+            readings=(Reading("edges", 0.0),),
+        )
+
+
+class _Placed(NamedTuple):
+    values: Array  # (2 k, N) each column, and the same with its sign turned; -inf for rows not used
+    thresholds: Array  # (2 k, cuts) what so many of the rows reach
+
+
+def _place(columns: np.ndarray, used: np.ndarray) -> _Placed:
+    x = np.asarray(columns, np.float64)
+    some = x[used]
+    spread = some.std(0)
+    x = np.round((x - some.mean(0)) / np.where(spread > 0, spread, 1), DIGITS).T
+    both = np.concatenate([x, -x]).astype(np.float32)
+    at = thresholds(both[:, used], cuts_of(len(used)))
+    return _Placed(jnp.asarray(np.where(used, both, -np.inf)), jnp.asarray(at))
+
+
+@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, N) twice -> (B, 1)
+    counts = counts_of(reference, data)
+    n_toys = counts.data.shape[1]
+    seen = jnp.concatenate([counts.data, counts.both], 1).astype(jnp.float32)  # (N, 2 B)
+
+    def one(at: tuple[Array, Array]) -> Array:  # -> (B,) log of the mean over cuts
+        values, threshold = at
+        member = (values >= threshold[:, None]).astype(jnp.float32)  # (cuts, N)
+        found = jnp.matmul(member, seen, precision=jax.lax.Precision.HIGHEST)
+        found = found.astype(counts.data.dtype)
+        each = surprise(found[:, :n_toys], found[:, n_toys:], counts.share)
+        return averaged(jnp.maximum(each, 0), 0)
+
+    return averaged(jax.lax.map(one, placed), 0)[:, None]
+
+
+def _room(sample: TwoSample) -> Room:
+    n, d = sample.points.shape[-2:]
+    return Room(40 * n * d, 80 * n)

@@ -1,0 +1,65 @@
+"""How surprising the data's share of some rows is: what all readings that count rows share.
+
+A *set* of rows is chosen without knowing which are data: the rows nearest to some point, those
+furthest out in some column. If nothing is wrong, the data's share of it is that of the whole
+sample, give or take a binomial fluctuation. The surprise is twice the log-likelihood that is gained
+by a share of its own, the deviance of Wilks: about the square of a normal number.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+from jax.nn import logsumexp
+
+LEAST = 1e-30
+
+
+class Counts(NamedTuple):
+    """B experiments as numbers of rows: weights in units of a typical row of their sample."""
+
+    data: Array  # (N, B)
+    both: Array  # (N, B) data and reference
+    share: Array  # (B,) of the data in rows that are alike
+
+
+def counts_of(reference: Array, data: Array) -> Counts:  # (B, N) twice
+    """From weights; only those of rows that take part are above zero.
+
+    Weights w of a sample count as ``w / (sum w^2 / sum w)`` rows, which fluctuate like so many. The
+    reference's weights add up to the number of data rows expected: so their unit, beside that of
+    the data, says which share of all rows should be data.
+    """
+    units = [
+        jnp.sum(weight**2, 1) / jnp.maximum(jnp.sum(weight, 1), LEAST)
+        for weight in (reference, data)
+    ]
+    of_reference, of_data = (jnp.maximum(unit, LEAST) for unit in units)
+    rows = data / of_data[:, None]
+    both = rows + reference / of_reference[:, None]
+    return Counts(rows.T, both.T, of_reference / (of_reference + of_data))
+
+
+def surprise(data: Array, both: Array, share: Array) -> Array:
+    """Twice the log-likelihood gained if data have a share of their own, negative if it is less.
+
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> found = surprise(jnp.array([4.0, 8.0, 0.0]), jnp.array(20.0), jnp.array(0.2))
+    >>> np.asarray(found, float).round(2).tolist()
+    [0.0, 4.19, -8.93]
+    """
+    rest = jnp.maximum(both - data, 0)
+    gained = 2 * (_part(data, both * share) + _part(rest, both * (1 - share)))
+    return jnp.sign(data - both * share) * jnp.maximum(gained, 0)
+
+
+def _part(seen: Array, expected: Array) -> Array:
+    return seen * (jnp.log(jnp.maximum(seen, LEAST)) - jnp.log(jnp.maximum(expected, LEAST)))
+
+
+def averaged(surprises: Array, axis: int, among: Array | None = None) -> Array:
+    """Twice the log of the mean likelihood ratio: one large surprise, or many of medium size."""
+    weight = jnp.ones_like(surprises) if among is None else jnp.broadcast_to(among, surprises.shape)
+    total = logsumexp(surprises / 2, axis=axis, b=weight)
+    return 2 * (total - jnp.log(jnp.sum(weight, axis)))
