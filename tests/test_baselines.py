@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy import linalg, stats
+from scipy import linalg, special, stats
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
@@ -132,8 +132,8 @@ def test_nplm_is_logistic_regression_on_the_same_nystrom_features():
         white = whitening(jnp.asarray(centres), used[rows], jnp.asarray(width))
         phi = nplm._features(jnp.asarray(batch.points), jnp.asarray(centres), used[rows], white,
                              jnp.asarray(width))  # fmt: skip
-        inverse = design._inverse_hessian(phi, used)
-        _, fitted = design.fit(phi, inverse, *(jnp.asarray(w[-1:]) for w in batch[1:]))
+        root = design._root(phi, used)
+        _, fitted = design.fit(phi, root, *(jnp.asarray(w[-1:]) for w in batch[1:]))
     np.testing.assert_allclose(np.asarray(fitted)[0], f, atol=1e-3)
 
 
@@ -145,9 +145,87 @@ def test_nplm_sees_the_total_count():
     assert np.all(np.diff(list(widest), axis=0) > 5)
 
 
-def test_a_fit_that_does_not_converge_has_no_statistic():
-    never = NPLM(n_centres=20, n_bandwidths=2, tolerance=1e-30)
-    assert np.all(np.isnan(evaluate(never, pool())))
+def test_nplm_has_converged_where_no_step_lowers_the_loss():
+    never, usual = (NPLM(n_centres=20, n_bandwidths=2, tolerance=tol) for tol in (1e-30, 1e-6))
+    np.testing.assert_allclose(evaluate(never, pool()), evaluate(usual, pool()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("ridge", [1e-4, 1e-9])
+@pytest.mark.parametrize("weight", [1, 1e7])
+@pytest.mark.parametrize("bits", [23, 10])
+def test_nplm_converges_whatever_products_can_resolve(monkeypatch, ridge, weight, bits):
+    """Heavy rows and products in TF32, where the gradient never gets below the tolerance."""
+    matmul, batch = jnp.matmul, pool(8)
+    reference, data = (weight * w for w in batch[1:])
+    design = nplm._Regression(40, ridge, 1e-6)
+
+    def coarse(a, b, **options):
+        if a.dtype == jnp.float32:
+            a, b = (jax.lax.reduce_precision(x, 8, bits) for x in (a, b))
+        return matmul(a, b, **options)
+
+    with jax.enable_x64(True):
+        x, used = jnp.asarray(batch.points), jnp.ones(N_ROWS, bool)
+        centres, width = x[:40], jnp.asarray(2.0)
+        white = whitening(centres, used[:40], width)
+        phi = nplm._features(x, centres, used[:40], white, width)
+        root = design._root(phi, used)
+        monkeypatch.setattr(jnp, "matmul", coarse)
+        beta, f = design.fit(phi, root, jnp.asarray(reference), jnp.asarray(data))
+        monkeypatch.undo()
+    assert np.all(np.isfinite(f))
+    phi = np.asarray(phi, np.float64)
+    for toy in range(N_TOYS):
+        wanted, best = newton(phi, reference[toy], data[toy], ridge)
+        # The loss of the coefficients in double precision, for one unit of weight.
+        excess = logistic_loss(np.asarray(beta)[toy], phi, reference[toy], data[toy], ridge) - best
+        assert excess / weight < (1e-7 if bits == 23 else 1e-2)
+        if bits == 23 and ridge == 1e-4:
+            np.testing.assert_allclose(f[toy], wanted @ phi, atol=1e-3)
+
+
+def logistic_loss(beta, phi, reference, data, ridge) -> float:
+    f = beta @ phi
+    terms = reference * np.logaddexp(0, f) + data * np.logaddexp(0, -f)
+    return np.sum(terms) + ridge / 2 * np.sum(reference + data) * np.sum(beta**2)
+
+
+def newton(phi, reference, data, ridge) -> tuple[np.ndarray, float]:
+    """The coefficients of a logistic regression and their loss, by the textbook."""
+    weight = reference + data
+    beta, penalty = np.zeros(len(phi)), ridge * weight.sum() * np.eye(len(phi))
+    now = logistic_loss(beta, phi, reference, data, ridge)
+    for _ in range(60):
+        odds = special.expit(beta @ phi)
+        gradient = phi @ (weight * odds - data) + penalty @ beta
+        hessian = (phi * (weight * odds * (1 - odds))) @ phi.T + penalty
+        step = linalg.solve(hessian, -gradient, assume_a="pos")
+        trials = [beta + size * step for size in 0.5 ** np.arange(12)]
+        losses = [logistic_loss(trial, phi, reference, data, ridge) for trial in trials]
+        if min(losses) >= now:
+            break
+        beta, now = trials[int(np.argmin(losses))], min(losses)
+    return beta, now
+
+
+def test_nplm_of_weights_that_are_not_finite_is_nan_and_leaves_the_others_alone():
+    batch, method = pool(), NPLM(n_centres=20, n_bandwidths=2)
+    broken = batch._replace(data_weight=batch.data_weight.copy())
+    broken.data_weight[0, 0] = np.nan
+    found = evaluate(method, broken, chunk=N_TOYS)
+    assert np.all(np.isnan(found[0]))
+    np.testing.assert_array_equal(found[1:], evaluate(method, batch, chunk=N_TOYS)[1:])
+
+
+def test_nplm_of_samples_that_come_apart_is_finite():
+    """Repeated rows, a row far away, more columns than rows, and hardly a ridge."""
+    rng = np.random.default_rng(0)
+    points = np.repeat(rng.normal(size=(30, 200)), 2, 0)
+    points[0] = 1e6
+    data = (np.arange(60) < 20).astype(float)
+    batch = TwoSample(points, (1 - data)[None], data[None])
+    method = NPLM(n_bandwidths=3, ridge=1e-12)
+    assert np.all(evaluate(method, batch, chunk=1) > 0)
 
 
 def direct_mmd(batch: TwoSample, toy: int, width: float) -> float:

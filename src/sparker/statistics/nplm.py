@@ -21,13 +21,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.nn import sigmoid, softplus
-from jax.scipy.linalg import cho_factor, cho_solve
+from jax.scipy.linalg import solve_triangular
 
 from sparker.engine.losses import statistic
 from sparker.engine.memory import scan_block
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, check_whole, on_device
-from sparker.statistics.contract import Statistic, rounded
+from sparker.statistics.contract import Back, Statistic, rounded, scales
 from sparker.statistics.nystrom import (
     EXACT,
     choose_centres,
@@ -37,8 +37,8 @@ from sparker.statistics.nystrom import (
     whitening,
 )
 
-MAX_STEPS = 60
-"""Newton steps; who has not converged by then has no statistic. Usually there are four to ten."""
+MAX_STEPS = 200
+"""Newton steps. Usually there are four to ten, and some thirty where the samples come apart."""
 
 MAX_PRODUCTS = 200
 """Conjugate-gradient iterations within a step; usually ten to thirty."""
@@ -46,8 +46,15 @@ MAX_PRODUCTS = 200
 CLOSE = 0.03
 """How far, relative to where it starts, the residual of a step's linear system goes down."""
 
-HALVINGS = 10
+HALVINGS = 20
 """Of a step, until the loss falls."""
+
+SHARE = 0.1
+"""Of what the gradient promises, which a step has to gain; near the minimum it gains half of it."""
+
+NEAR = 0.1
+"""While f moves less than that, the loss is a parabola and only a gradient that is mere rounding
+leads to a step that gains nothing: no shorter one is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +69,8 @@ class NPLM(Statistic):
     ridge: float = 1e-6
     tolerance: float = 1e-6
     """A toy has converged when the square of its Newton decrement, twice what is left to gain in
-    the loss, is below; one more step is made then."""
+    the loss, is below; one more step is made then. Where rounding leaves the gradient larger than
+    that, it has converged when no step lowers the loss."""
 
     def __post_init__(self) -> None:
         check_whole("n_centres", self.n_centres)
@@ -72,7 +80,7 @@ class NPLM(Statistic):
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} must be positive and finite, got {value}")
 
-    def prepare(self, points: np.ndarray, n_rows: int) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
         """Choose the bandwidths."""
         shares = np.linspace(0.01, 0.99, self.n_bandwidths) if self.n_bandwidths > 1 else 0.5
         widths = np.atleast_1d(distance_quantiles(points, shares))
@@ -81,7 +89,7 @@ class NPLM(Statistic):
             settings={"nplm": self, "bandwidths": rounded(widths)},
             start=on_device(lambda batch: design, widths),
             room=self._room,
-            columns=widths,
+            readings=scales(widths),
         )
 
     def _room(self, sample: TwoSample) -> Room:
@@ -89,7 +97,7 @@ class NPLM(Statistic):
         m = min(self.n_centres, n)
         # The features and copies; factors of each bandwidth and their making; blocks of values.
         fixed = 12 * m * n + m * m * (12 * self.n_bandwidths + 48) + 24 * n * d + 32 * scan_block(1)
-        return Room(fixed, 120 * n + 80 * m)
+        return Room(fixed, 140 * n + 120 * m)
 
 
 class _Placed(NamedTuple):
@@ -99,7 +107,7 @@ class _Placed(NamedTuple):
     centres: Array  # (M, d)
     real: Array  # (M,) whether it is one; a toy may have fewer rows than centres
     whitening: Array  # (bandwidths, M, M)
-    inverse: Array  # (bandwidths, M, M) of the Hessian at f = 0, for weights that add up to 1
+    root: Array  # (bandwidths, M, M) S, for weights that add up to 1
 
 
 class _Regression(NamedTuple):
@@ -114,89 +122,116 @@ class _Regression(NamedTuple):
         def factors(width: Array) -> tuple[Array, Array]:
             white = whitening(centres, real, width)
             phi = _features(points, centres, real, white, width)
-            return white, self._inverse_hessian(phi, used)
+            return white, self._root(phi, used)
 
         return _Placed(points, centres, real, *jax.lax.map(factors, widths))
 
-    def _inverse_hessian(self, phi: Array, used: Array) -> Array:  # (M, N) -> (M, M)
-        """Of the loss at f = 0 if all rows in use had the same weight: no label decides on it."""
+    def _root(self, phi: Array, used: Array) -> Array:  # (M, N) -> (M, M)
+        """S with ``S^T S`` the inverse Hessian at f = 0, if all rows in use had the same weight.
+
+        No label decides on it. The inverse itself would not stay positive definite in single
+        precision where the ridge is small.
+        """
         within = phi * used.astype(phi.dtype)
         gram = jnp.matmul(within, phi.T, precision=EXACT).astype(jnp.float64)
         eye = jnp.eye(len(phi))
-        hessian = gram / (4 * jnp.sum(used)) + self.ridge * eye
-        return cho_solve(cho_factor(hessian), eye).astype(jnp.float32)
+        factor = jnp.linalg.cholesky(gram / (4 * jnp.sum(used)) + self.ridge * eye)
+        return solve_triangular(factor, eye, lower=True).astype(jnp.float32)
 
     def evaluate(self, placed: _Placed, reference: Array, data: Array, widths: Array) -> Array:
         def one(at: tuple[Array, Array, Array]) -> Array:  # -> (B,)
-            width, white, inverse = at
+            width, white, root = at
             phi = _features(placed.points, placed.centres, placed.real, white, width)
-            _, f = self.fit(phi, inverse, reference, data)
+            _, f = self.fit(phi, root, reference, data)
             return jax.vmap(lambda *toy: statistic(toy[0], TwoSample(placed.points, *toy[1:])))(
-                f.astype(jnp.float64), reference, data
+                f, reference, data
             )
 
         # One bandwidth after the other: the features are the largest thing in memory.
-        return jax.lax.map(one, (widths, placed.whitening, placed.inverse)).T
+        return jax.lax.map(one, (widths, placed.whitening, placed.root)).T
 
     def fit(
-        self, phi: Array, inverse: Array, reference: Array, data: Array
+        self, phi: Array, root: Array, reference: Array, data: Array
     ) -> tuple[Array, Array]:  # (M, N), (M, M), (B, N) twice -> (B, M), (B, N)
-        """Damped Newton for all toys at once: coefficients and f, NaN where it did not converge.
+        """Damped Newton for all toys at once: coefficients and f, NaN where there is no loss.
+
+        Products with the features are in single precision, which decides how well a step is known.
+        What steps add up to, and whether the loss falls, is in double: each step can then correct
+        the ones before, and a loss that no step lowers is as low as the products can tell.
 
         A toy that has converged stays as it is, whatever its company still does.
         """
+        single = phi.dtype
         total = jnp.sum(reference + data, 1)
-        ridge = (self.ridge * total)[:, None].astype(phi.dtype)
-        r, d = reference.astype(phi.dtype), data.astype(phi.dtype)
-        scale = total[:, None].astype(phi.dtype)
+        ridge = (self.ridge * total)[:, None]
+        scale = total[:, None].astype(single)
 
         def project(values: Array) -> Array:  # (B, N) -> (B, M)
-            return jnp.matmul(values, phi.T, precision=EXACT)
+            return jnp.matmul(values.astype(single), phi.T, precision=EXACT)
 
         def spread(coefficients: Array) -> Array:  # (B, M) -> (B, N)
             return jnp.matmul(coefficients, phi, precision=EXACT)
 
+        def precondition(v: Array) -> Array:
+            half = jnp.matmul(v, root.T, precision=EXACT)
+            return jnp.matmul(half, root, precision=EXACT) / scale
+
         def loss(beta: Array, f: Array) -> Array:  # -> (B,)
             terms = reference * softplus(f) + data * softplus(-f)
-            return jnp.sum(terms, 1) + 0.5 * self.ridge * total * jnp.sum(beta**2, 1)
+            return jnp.sum(terms, 1) + 0.5 * ridge[:, 0] * jnp.sum(beta**2, 1)
 
         def step(state: _State) -> _State:
-            gradient = project(r * sigmoid(state.f) - d * sigmoid(-state.f)) + ridge * state.beta
-            curvature = (r + d) * sigmoid(state.f) * sigmoid(-state.f)
-            direction = _solve(
-                lambda v: project(curvature * spread(v)) + ridge * v,
-                lambda v: jnp.matmul(v, inverse, precision=EXACT) / scale,
-                -gradient,
-            )
-            beta, f = state.beta.astype(jnp.float64), state.f.astype(jnp.float64)
+            beta, f, active, n = state
+            above, below = sigmoid(f), sigmoid(-f)
+            gradient = (project(reference * above - data * below) + ridge * beta).astype(single)
+            curvature = ((reference + data) * above * below).astype(single)
+
+            def bend(p: Array) -> tuple[Array, Array]:
+                along = spread(p)
+                # A sum of squares, which rounding does not make negative.
+                square = jnp.sum(curvature * along**2, 1) + ridge[:, 0] * jnp.sum(p**2, 1)
+                image = project(curvature * along) + ridge.astype(single) * p
+                return image, square[:, None].astype(single)
+
+            direction = _solve(bend, precondition, -gradient)
             towards = spread(direction)
+            promised = -jnp.sum(gradient * direction, 1).astype(jnp.float64)  # decrement, squared
             now = loss(beta, f)
-            sizes = 0.5 ** jnp.arange(HALVINGS)
-            falls = jax.lax.map(
-                lambda size: loss(beta + size * direction, f + size * towards) <= now, sizes
-            )  # (HALVINGS, B)
-            size = sizes[jnp.where(falls.any(0), jnp.argmax(falls, 0), HALVINGS - 1)]
-            decrement = -jnp.sum(gradient * direction, 1)  # squared
-            size = jnp.where(state.active, size, 0)[:, None].astype(phi.dtype)
-            # NaN stays active to the end.
-            active = state.active & ~(decrement <= self.tolerance)
+            tries = jnp.where(jnp.max(jnp.abs(towards), 1) < NEAR, 1, HALVINGS)
+
+            def shorten(search: _Search) -> _Search:
+                size, found, k = search
+                there = size[:, None]
+                after = loss(beta + there * direction, f + there * towards)
+                found = found | ((after <= now - SHARE * size * promised) & (k < tries))
+                return _Search(jnp.where(found, size, size / 2), found, k + 1)
+
+            size, found, _ = jax.lax.while_loop(
+                lambda search: (active & ~search.found & (search.k < tries)).any(),
+                shorten,
+                _Search(jnp.ones_like(now), jnp.zeros_like(active), 0),
+            )
+            lost = ~jnp.isfinite(now + promised)
+            size = jnp.where(lost, jnp.nan, size)[:, None]
+            moves = (active & (found | lost))[:, None]
             return _State(
-                state.beta + size * direction, state.f + size * towards, active, state.n + 1
+                jnp.where(moves, beta + size * direction, beta),
+                jnp.where(moves, f + size * towards, f),
+                active & found & (promised > self.tolerance),
+                n + 1,
             )
 
-        n_toys = len(data)
-        end = jax.lax.while_loop(
-            lambda state: state.active.any() & (state.n < MAX_STEPS),
-            step,
-            _State(
-                jnp.zeros((n_toys, len(phi)), phi.dtype),
-                jnp.zeros(data.shape, phi.dtype),
-                jnp.ones(n_toys, bool),
-                0,
-            ),
+        start = _State(
+            jnp.zeros((len(data), len(phi))),
+            jnp.zeros(data.shape),
+            jnp.ones(len(data), bool),
+            0,
         )
-        failed = end.active[:, None]
-        return jnp.where(failed, jnp.nan, end.beta), jnp.where(failed, jnp.nan, end.f)
+        # Whoever runs out of steps keeps the lowest loss it has reached.
+        end = jax.lax.while_loop(
+            lambda state: state.active.any() & (state.n < MAX_STEPS), step, start
+        )
+        return end.beta, end.f
 
 
 class _State(NamedTuple):
@@ -204,6 +239,12 @@ class _State(NamedTuple):
     f: Array  # (B, N)
     active: Array  # (B,)
     n: Any
+
+
+class _Search(NamedTuple):
+    size: Array  # (B,)
+    found: Array  # (B,)
+    k: Any
 
 
 def _features(
@@ -229,9 +270,14 @@ _Iterate = tuple[Array, Array, Array, Array, Array]
 
 
 def _solve(
-    apply: Callable[[Array], Array], precondition: Callable[[Array], Array], wanted: Array
+    bend: Callable[[Array], tuple[Array, Array]],
+    precondition: Callable[[Array], Array],
+    wanted: Array,
 ) -> Array:  # (B, M) -> (B, M)
-    """Preconditioned conjugate gradients for each toy, until its residual is CLOSE."""
+    """Preconditioned conjugate gradients for each toy, until its residual is CLOSE.
+
+    ``bend`` gives the product of the matrix and p, and that of both with p.
+    """
 
     def dot(a: Array, b: Array) -> Array:
         return jnp.sum(a * b, 1, keepdims=True)
@@ -242,8 +288,8 @@ def _solve(
     def iterate(state: _Iterate) -> _Iterate:
         x, residual, p, size, n = state
         active = size > enough
-        image = apply(p)
-        rate = jnp.where(active, size / dot(p, image), 0)
+        image, square = bend(p)
+        rate = jnp.where(active, size / square, 0)
         x, residual = x + rate * p, residual - rate * image
         z = precondition(residual)
         after = dot(residual, z)
