@@ -8,6 +8,7 @@ import sparker
 from sparker.calibration.combine import harmonic, minimum
 from sparker.calibration.pvalues import p_values, rank
 from sparker.engine import ToysInMemory, TwoSample
+from sparker.engine.preprocess import Transform
 from sparker.statistics import Edges, Neighbours, Portfolio, Reading, Shifts
 from sparker.statistics.kernels import KernelStatistic
 from sparker.statistics.nearest import nearest
@@ -29,10 +30,10 @@ def batch(rng, n_rows=120, n_features=3, n_data=30, n_toys=4, ties=False):
     return TwoSample(points, reference, data)
 
 
-def values(statistic, sample, chunk=None, back=None):
+def values(statistic, sample, chunk=None, transform=None):
     """What a statistic gives the toys of a batch."""
     points = np.asarray(sample.points)
-    prepared = statistic.prepare(points.reshape(-1, points.shape[-1]), points.shape[-2], back)
+    prepared = statistic.prepare(points.reshape(-1, points.shape[-1]), points.shape[-2], transform)
     n = len(sample.data_weight)
     toys = ToysInMemory(
         lambda numbers: TwoSample(
@@ -148,8 +149,9 @@ def test_edges_and_shifts_look_at_the_columns_of_the_user():
     sample = batch(rng, ties=True)
     turned, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     fitted = sample._replace(points=np.asarray(sample.points) @ turned)
+    transform = Transform(np.arange(3), np.zeros(3), turned, turned.T)
     for statistic in (Edges(), Shifts()):
-        there = values(statistic, fitted, back=lambda rows: rows @ turned.T)
+        there = values(statistic, fitted, transform=transform)
         np.testing.assert_allclose(there[:, 0], values(statistic, sample)[:, 0], rtol=1e-4)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from sparker.engine import Toys, TwoSample
-from sparker.statistics.contract import Back, Chunk, Reading, Statistic, value_chunks
+from sparker.engine.preprocess import Transform
+from sparker.statistics.contract import Chunk, Reading, Statistic, value_chunks
 
 NAMES = ("mean", "maximum", "Kolmogorov-Smirnov", "deficit")
 
@@ -22,7 +23,9 @@ class Plain(Statistic):
     high: float
     """Where the upper tail begins, in which data may be missing."""
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> "_Prepared":
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> "_Prepared":
         """Nothing depends on the points."""
         return _Prepared(self.high)
 

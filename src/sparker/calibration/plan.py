@@ -41,7 +41,7 @@ def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> 
     def once(rows: np.ndarray) -> np.ndarray:
         return fitted if rows is source.basis else transform(rows)
 
-    prepared = statistic.prepare(fitted, source.n_rows, transform.columns)
+    prepared = statistic.prepare(fitted, source.n_rows, transform)
     return PreparedToys(transform, prepared, source.toys(once))
 
 

@@ -73,9 +73,10 @@ class Transform(NamedTuple):
         points[..., self.kept] += back
         return points
 
-    def columns(self, fitted: np.ndarray) -> np.ndarray:  # (..., r) -> (..., k)
-        """Fitted coordinates back in the columns that vary."""
-        return self.inverse(fitted)[..., self.kept]
+    def deviations(self, fitted: np.ndarray, some: np.ndarray) -> np.ndarray:  # (N, r) -> (N, s)
+        """Fitted coordinates back in some of the columns that vary, less the centre."""
+        back = self.back[..., some].astype(fitted.dtype)
+        return fitted[:, some] * back if back.ndim == 1 else fitted @ back
 
     def strays(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (d - k,)
         """For each dropped column, how many rows differ from the value it always had."""

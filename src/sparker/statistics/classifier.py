@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, check_whole
-from sparker.statistics.contract import Back, Evaluate, Statistic, one_by_one
+from sparker.statistics.contract import Evaluate, Statistic, one_by_one
 
 AT_ONCE = 16
 """Toys of a chunk, which are classified one by one: often enough to see them advance."""
@@ -39,7 +40,9 @@ class ClassifierTwoSample(Statistic):
                 f"classifier must be a scikit-learn one with predict_proba, got {self.classifier!r}"
             )
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Nothing depends on the points."""
         model = self._model()
         parameters = {

@@ -12,15 +12,12 @@ import numpy as np
 
 from sparker.engine.ensemble import Competition, Ensemble
 from sparker.engine.measured import Measured, values_only
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 
 Evaluate = Callable[[Sequence[int], TwoSample], np.ndarray]
 """The numbers of experiments and their batch -> (B, m)."""
-
-
-Back = Callable[[np.ndarray], np.ndarray]
-"""From fitted points (N, r) to the columns that the user gave, as far as they vary (N, k)."""
 
 
 class Reading(NamedTuple):
@@ -73,10 +70,13 @@ class Statistic(ABC):
     """Whether it can do without all rows in memory (``Toys.draw``)."""
 
     @abstractmethod
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> Prepared:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> Prepared:
         """Fix all settings that depend on the points, without knowing which are data.
 
-        The points may be some of ``n_rows`` rows. ``back`` leads from them to the user's columns.
+        The points may be some of ``n_rows`` rows. ``transform`` is how
+        they came from the user's columns.
         """
 
     def streamed(self) -> "Statistic":

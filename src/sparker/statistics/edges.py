@@ -16,15 +16,20 @@ import numpy as np
 from jax import Array
 
 from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, each_pool
-from sparker.statistics.contract import Back, Reading, Statistic
-from sparker.statistics.neighbours import cuts_of, thresholds
+from sparker.statistics.contract import Reading, Statistic
+from sparker.statistics.neighbours import cuts_of
 from sparker.statistics.surprise import averaged, counts_of, surprise
 
 DIGITS = 5
 """Values that agree to so many digits, in units of the column's spread, are the same: the way to
 fitted coordinates and back rounds them."""
+
+
+MAX_VALUES = 2**23
+"""Values that are looked at; of more columns than that, random ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +38,37 @@ class Edges(Statistic):
 
     name: ClassVar[str] = "edges"
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Keep the way back to the user's columns; without one, the features are looked at."""
 
         def placed(
             rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool
         ) -> _Placed:
-            return _place(points if back is None else back(points), used)
+            return _place(columns_of(points, transform), used)
 
         return PreparedBatches(
-            settings={"edges": "columns" if back is not None else "features", "digits": DIGITS},
+            settings={
+                "edges": "features" if transform is None else "columns",
+                "digits": DIGITS,
+                "most values": MAX_VALUES,
+            },
             start=lambda seed, chunk: each_pool(placed, _evaluated, seed, chunk),
             room=_room,
             readings=(Reading("edges", 0.0),),
         )
+
+
+def columns_of(points: np.ndarray, transform: Transform | None) -> np.ndarray:  # (N, r) -> (N, k)
+    """The columns that the user gave, up to a shift; some of them where there are very many."""
+    n_columns = points.shape[1] if transform is None else len(transform.kept)
+    some = np.arange(n_columns)
+    most = max(1, MAX_VALUES // len(points))
+    if n_columns > most:
+        some = np.sort(np.random.default_rng(0).choice(n_columns, most, replace=False))
+    found = points[:, some] if transform is None else transform.deviations(points, some)
+    return np.asarray(found, np.float32)
 
 
 class _Placed(NamedTuple):
@@ -55,13 +77,15 @@ class _Placed(NamedTuple):
 
 
 def _place(columns: np.ndarray, used: np.ndarray) -> _Placed:
-    x = np.asarray(columns, np.float64)
-    some = x[used]
-    spread = some.std(0)
-    x = np.round((x - some.mean(0)) / np.where(spread > 0, spread, 1), DIGITS).T
-    both = np.concatenate([x, -x]).astype(np.float32)
-    at = thresholds(both[:, used], cuts_of(len(used)))
-    return _Placed(jnp.asarray(np.where(used, both, -np.inf)), jnp.asarray(at))
+    some = columns[used]
+    spread = some.std(0, dtype=np.float64)
+    unit = np.where(spread > 0, spread, 1).astype(np.float32)
+    x = np.round((columns - some.mean(0, dtype=np.float64).astype(np.float32)) / unit, DIGITS).T
+    ascending = np.sort(x[:, used], axis=1)
+    cuts = np.minimum(cuts_of(len(used)), ascending.shape[1])
+    at = np.concatenate([ascending[:, -cuts], -ascending[:, cuts - 1]])
+    both = np.where(used, np.concatenate([x, -x]), -np.inf)
+    return _Placed(jnp.asarray(both), jnp.asarray(at))
 
 
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)

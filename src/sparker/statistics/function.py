@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.statistics.contract import (
-    Back,
     Chunk,
     Reading,
     Statistic,
@@ -30,7 +30,7 @@ class EachSample(Statistic):
     function: Callable[[np.random.Generator, TwoSample], Any]
 
     def prepare(
-        self, points: np.ndarray, n_rows: int, back: Back | None = None
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
     ) -> "_PreparedFunction":
         """Nothing to prepare; one value tells functions of the same name apart."""
         half = (np.arange(len(points)) % 2).astype(float)

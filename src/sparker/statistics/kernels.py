@@ -9,11 +9,12 @@ import numpy as np
 from sparker.engine.batch import fit_many
 from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import Competition, Ensemble, components
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
-from sparker.statistics.contract import Back, Chunk, Reading, Statistic, rounded
+from sparker.statistics.contract import Chunk, Reading, Statistic, rounded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class KernelStatistic(Statistic):
         return self.config.n_kernels
 
     def prepare(
-        self, points: np.ndarray, n_rows: int, back: Back | None = None
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
     ) -> "PreparedKernels":
         """Choose the widths."""
         return PreparedKernels(self.config, self.widths.schedule(points, n_rows))

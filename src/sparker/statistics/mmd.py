@@ -28,9 +28,10 @@ from jax import Array
 from jax.nn import logsumexp
 
 from sparker.engine.memory import scan_block
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import Design, PreparedBatches, Room, check_whole, on_device
-from sparker.statistics.contract import Back, Statistic, rounded, scales
+from sparker.statistics.contract import Statistic, rounded, scales
 from sparker.statistics.nystrom import (
     EXACT,
     choose_centres,
@@ -77,7 +78,9 @@ class MMD(Statistic):
         if not 0 < self.sharpness < np.inf:
             raise ValueError(f"sharpness must be positive and finite, got {self.sharpness}")
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Choose the bandwidths."""
         low, middle, high = distance_quantiles(points, [0.05, 0.5, 0.95])
         widths = np.array([middle])

@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, on_device
-from sparker.statistics.contract import Back, Statistic
+from sparker.statistics.contract import Statistic
 from sparker.statistics.nystrom import EXACT
 
 
@@ -89,7 +90,9 @@ class Mahalanobis(Statistic):
 
     name: ClassVar[str] = "mahalanobis"
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Nothing depends on the points."""
         return _prepared("mahalanobis", _mahalanobis)
 
@@ -100,6 +103,8 @@ class Frechet(Statistic):
 
     name: ClassVar[str] = "frechet"
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Nothing depends on the points."""
         return _prepared("frechet", _frechet)

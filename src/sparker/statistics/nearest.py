@@ -22,13 +22,13 @@ def nearest(
     points: np.ndarray, queries: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:  # (N, d), (Q,) -> (Q, k) twice
     """The k nearest other rows of each of these rows, the nearest first, and their distances."""
-    x = np.asarray(points, np.float64)
-    x = x - x.mean(0)
-    if x.shape[1] <= MAX_FOR_TREE:
+    if points.shape[1] <= MAX_FOR_TREE:
+        x = np.asarray(points, np.float64)
         found = cKDTree(x).query(x[queries], k + 1, workers=-1)
         distances, rows = (np.asarray(each) for each in found)
-    else:
-        rows, distances = _by_products(x.astype(np.float32), queries, k + 1)
+    else:  # an offset would use up the digits of single precision
+        x = np.asarray(points - points.mean(0, dtype=np.float64).astype(points.dtype), np.float32)
+        rows, distances = _by_products(x, queries, k + 1)
     # A row is at no distance from itself, but so are its copies: any of them is left out in turn.
     itself = rows == queries[:, None]
     itself[~itself.any(1), -1] = True
@@ -38,28 +38,37 @@ def nearest(
 def _by_products(
     x: np.ndarray, queries: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:  # -> (Q, k) twice
-    on_cpu = jax.default_backend() == "cpu"
-    squares = np.einsum("ij,ij->i", x, x)
-    step = max(1, min(len(queries), BLOCK_VALUES // len(x)))
-    here = None if on_cpu else (jnp.asarray(x), jnp.asarray(squares))
-    found = []
-    for start in range(0, len(queries), step):
-        some = queries[start : start + step]
-        if here is None:
-            table = squares[some][:, None] + squares - 2 * (x[some] @ x.T)
-            rows = np.argpartition(table, k - 1, axis=1)[:, :k]
-        else:
-            padded = np.resize(some, step)  # one program for all blocks
-            rows = np.asarray(_top(*here, jnp.asarray(padded), k=k))[: len(some)]
-        # Again by differences: where rows nearly agree, products leave rounding.
-        apart = np.linalg.norm(x[rows] - x[some][:, None], axis=2)
-        order = np.argsort(apart, axis=1, kind="stable")
-        found.append([np.take_along_axis(each, order, 1) for each in (rows, apart)])
-    rows, apart = (np.concatenate(each) for each in zip(*found, strict=True))
-    return rows, apart
+    step = max(1, min(len(queries), BLOCK_VALUES // max(len(x), k * x.shape[1])))
+    blocks = [queries[start : start + step] for start in range(0, len(queries), step)]
+    if jax.default_backend() == "cpu":
+        squares = np.einsum("ij,ij->i", x, x)
+        found = [_nearest_here(x, squares, some, k) for some in blocks]
+    else:
+        there = jnp.asarray(x)
+        squares = jnp.sum(there**2, 1)
+        found = []
+        for some in blocks:
+            filled = jnp.asarray(np.resize(some, step))  # one program for all blocks
+            rows, apart = map(np.asarray, _nearest_there(there, squares, filled, k=k))
+            found.append((rows[: len(some)], apart[: len(some)]))
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([far for _, far in found])
+
+
+def _nearest_here(
+    x: np.ndarray, squares: np.ndarray, some: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    table = squares[some][:, None] + squares - 2 * (x[some] @ x.T)
+    rows = np.argpartition(table, k - 1, axis=1)[:, :k]
+    # Again by differences: where rows nearly agree, products leave rounding.
+    apart = np.linalg.norm(x[rows] - x[some][:, None], axis=2)
+    order = np.argsort(apart, axis=1, kind="stable")
+    return np.take_along_axis(rows, order, 1), np.take_along_axis(apart, order, 1)
 
 
 @functools.partial(jax.jit, static_argnames="k")
-def _top(x: Array, squares: Array, some: Array, *, k: int) -> Array:
+def _nearest_there(x: Array, squares: Array, some: Array, *, k: int) -> tuple[Array, Array]:
     product = jnp.matmul(x[some], x.T, precision=jax.lax.Precision.HIGHEST)
-    return jax.lax.top_k(2 * product - squares[some][:, None] - squares, k)[1]
+    rows = jax.lax.top_k(2 * product - squares[some][:, None] - squares, k)[1]
+    apart = jnp.linalg.norm(x[rows] - x[some][:, None], axis=2)
+    order = jnp.argsort(apart, axis=1, stable=True)
+    return jnp.take_along_axis(rows, order, 1), jnp.take_along_axis(apart, order, 1)

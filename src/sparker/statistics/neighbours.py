@@ -25,9 +25,10 @@ import numpy as np
 from jax import Array
 
 from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, each_pool
-from sparker.statistics.contract import Back, Reading, Statistic
+from sparker.statistics.contract import Reading, Statistic
 from sparker.statistics.nearest import nearest
 from sparker.statistics.surprise import Counts, averaged, counts_of, surprise
 
@@ -50,7 +51,9 @@ class Neighbours(Statistic):
 
     name: ClassVar[str] = "neighbours"
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Nothing depends on the points."""
         return PreparedBatches(
             settings={"neighbours": CROWDS, "lonely": LONELY, "most": [MAX_SHARED, MAX_OWN]},

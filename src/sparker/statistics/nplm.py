@@ -25,9 +25,10 @@ from jax.scipy.linalg import solve_triangular
 
 from sparker.engine.losses import statistic
 from sparker.engine.memory import scan_block
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, check_whole, on_device
-from sparker.statistics.contract import Back, Statistic, rounded, scales
+from sparker.statistics.contract import Statistic, rounded, scales
 from sparker.statistics.nystrom import (
     EXACT,
     choose_centres,
@@ -80,7 +81,9 @@ class NPLM(Statistic):
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} must be positive and finite, got {value}")
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Choose the bandwidths."""
         shares = np.linspace(0.01, 0.99, self.n_bandwidths) if self.n_bandwidths > 1 else 0.5
         widths = np.atleast_1d(distance_quantiles(points, shares))

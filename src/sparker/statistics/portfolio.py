@@ -13,9 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sparker.engine.ensemble import Competition, Ensemble
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.statistics.contract import Back, Chunk, Reading, Statistic
+from sparker.statistics.contract import Chunk, Reading, Statistic
 from sparker.statistics.edges import Edges
 from sparker.statistics.kernels import KernelStatistic, PreparedKernels
 from sparker.statistics.neighbours import Neighbours
@@ -38,11 +39,11 @@ class Portfolio(Statistic):
         return self.kernels.min_rows
 
     def prepare(
-        self, points: np.ndarray, n_rows: int, back: Back | None = None
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
     ) -> "PreparedPortfolio":
         """Prepare all of them."""
-        others = tuple(one.prepare(points, n_rows, back) for one in self.company)
-        return PreparedPortfolio(self.kernels.prepare(points, n_rows, back), others)
+        others = tuple(one.prepare(points, n_rows, transform) for one in self.company)
+        return PreparedPortfolio(self.kernels.prepare(points, n_rows, transform), others)
 
     def streamed(self) -> Statistic:
         """The kernels alone: the others want to see all rows at once."""

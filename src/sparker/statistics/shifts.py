@@ -17,9 +17,11 @@ import numpy as np
 from jax import Array
 
 from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, each_pool
-from sparker.statistics.contract import Back, Reading, Statistic
+from sparker.statistics.contract import Reading, Statistic
+from sparker.statistics.edges import columns_of
 from sparker.statistics.surprise import LEAST, averaged
 
 NUMBERS = ("means", "squares", "all directions")
@@ -31,18 +33,24 @@ class Shifts(Statistic):
 
     name: ClassVar[str] = "shifts"
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Keep the way back to the user's columns; without one, the features are looked at."""
 
         def placed(
             rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool
         ) -> _Placed:
-            fitted = _standard(points, used)
-            columns = fitted if back is None else _standard(back(points), used)
-            return _Placed(jnp.asarray(columns), jnp.asarray(fitted))
+            columns = columns_of(points, transform)
+            features = np.asarray(points, np.float32)
+            columns, features = (np.where(used[:, None], x, 0) for x in (columns, features))
+            return _Placed(*map(jnp.asarray, (columns, features, used)))
 
         return PreparedBatches(
-            settings={"shifts": list(NUMBERS), "of": "features" if back is None else "columns"},
+            settings={
+                "shifts": list(NUMBERS),
+                "of": "features" if transform is None else "columns",
+            },
             start=lambda seed, chunk: each_pool(placed, _evaluated, seed, chunk),
             room=_room,
             readings=tuple(Reading("shifts", float(i)) for i in range(len(NUMBERS))),
@@ -50,38 +58,38 @@ class Shifts(Statistic):
 
 
 class _Placed(NamedTuple):
-    columns: Array  # (N, k) of mean zero and spread one, zero for rows not used
+    columns: Array  # (N, k) zero for rows not used
     features: Array  # (N, r)
-
-
-def _standard(x: np.ndarray, used: np.ndarray) -> np.ndarray:
-    some = np.asarray(x[used], np.float64)
-    spread = some.std(0)
-    z = (x - some.mean(0)) / np.where(spread > 0, spread, 1)
-    return np.where(used[:, None], z, 0).astype(np.float32)
+    used: Array  # (N,)
 
 
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
 def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, N) twice -> (B, 3)
-    totals = [jnp.maximum(jnp.sum(weight, 1, keepdims=True), LEAST) for weight in (reference, data)]
-    shares = [weight / total for weight, total in zip((reference, data), totals, strict=True)]
-    difference = shares[1] - shares[0]
+    shares = [
+        weight / jnp.maximum(jnp.sum(weight, 1, keepdims=True), LEAST)
+        for weight in (reference, data)
+    ]
     # Of a mean over rows with these shares, in units of the spread of one row.
-    fluctuation = sum(jnp.sum(share**2, 1, keepdims=True) for share in shares)
-    used = jnp.any(reference + data > 0, 0)
+    fluctuation = jnp.sum(shares[0] ** 2 + shares[1] ** 2, 1, keepdims=True)
+    # Small numbers with both signs: the sums below lose nothing in single precision.
+    difference = (shares[1] - shares[0]).astype(jnp.float32)
+    n_used = jnp.sum(placed.used)
 
-    def squared(x: Array) -> Array:  # (N, k) -> (B, k)
-        x = x.astype(difference.dtype)
-        variance = jnp.sum(x**2, 0) / jnp.sum(used) - (jnp.sum(x, 0) / jnp.sum(used)) ** 2
-        shift = jnp.matmul(difference, x, precision=jax.lax.Precision.HIGHEST)
-        return shift**2 / (fluctuation * jnp.maximum(variance, 1e-12))
+    def standard(x: Array) -> Array:  # (N, k) -> (N, k), zero for rows not used
+        x = jnp.where(placed.used[:, None], x - jnp.sum(x, 0) / n_used, 0)
+        spread = jnp.sqrt(jnp.sum(x**2, 0) / n_used)
+        return x / jnp.where(spread > 0, spread, 1)
 
-    columns = placed.columns
+    def squared(z: Array) -> Array:  # (N, k) of spread one -> (B, k)
+        shift = jnp.matmul(difference, z, precision=jax.lax.Precision.HIGHEST)
+        return shift.astype(fluctuation.dtype) ** 2 / fluctuation
+
+    columns = standard(placed.columns)
     return jnp.stack(
         [
             averaged(squared(columns), 1),
-            averaged(squared(columns**2), 1),
-            jnp.sum(squared(placed.features), 1),
+            averaged(squared(standard(columns**2)), 1),
+            jnp.sum(squared(standard(placed.features)), 1),
         ],
         1,
     )

@@ -12,9 +12,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room
-from sparker.statistics.contract import Back, Statistic
+from sparker.statistics.contract import Statistic
 
 
 class _Steps(NamedTuple):
@@ -87,7 +88,9 @@ class KolmogorovSmirnov(Statistic):
 
     name: ClassVar[str] = "ks"
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Refuse more than one feature."""
         return _prepared("Kolmogorov-Smirnov", points, _kolmogorov_smirnov)
 
@@ -98,6 +101,8 @@ class AndersonDarling(Statistic):
 
     name: ClassVar[str] = "anderson-darling"
 
-    def prepare(self, points: np.ndarray, n_rows: int, back: Back | None = None) -> PreparedBatches:
+    def prepare(
+        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+    ) -> PreparedBatches:
         """Refuse more than one feature."""
         return _prepared("Anderson-Darling", points, _anderson_darling)
