@@ -124,13 +124,13 @@ def each_pool(
     pool: Any = None
     placed: Any = None
 
-    def values(placed: Any, weights: list[np.ndarray]) -> np.ndarray:
-        with jax.enable_x64(True):
-            return np.asarray(evaluate(placed, *map(jnp.asarray, weights)))
-
     def toys(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
+        with jax.enable_x64(True):
+            return values(numbers, batch)
+
+    def values(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
         nonlocal pool, placed
-        weights = [np.asarray(weight, np.float64) for weight in batch[1:]]
+        weights = [jnp.asarray(weight, np.float64) for weight in batch[1:]]
         points = np.asarray(batch.points)
         if points.ndim == 2:
             if batch.points is not pool:
@@ -142,14 +142,15 @@ def each_pool(
                 some = np.arange(start, min(start + chunk, len(numbers)))
                 # The last are filled up with toys there are: all run the same program.
                 fill = np.resize(some, chunk)
-                found.append(values(placed, [weight[fill] for weight in weights])[: len(some)])
+                each = evaluate(placed, *(weight[fill] for weight in weights))
+                found.append(np.asarray(each)[: len(some)])
             return np.concatenate(found)
         found = []
         for position, number in enumerate(numbers):
-            reference, data = (weight[position] for weight in weights)
-            used = (reference > 0) | (data > 0)
+            reference, data = (weight[position : position + 1] for weight in weights)
+            used = np.asarray((reference > 0) | (data > 0))[0]
             own = place(np.random.default_rng([seed, number, 2]), points[position], used, True)
-            found.append(values(own, [reference[None], data[None]]))
+            found.append(np.asarray(evaluate(own, reference, data)))
         return np.concatenate(found)
 
     return toys

@@ -38,7 +38,7 @@ CROWDS = (4, 8, 16, 32, 64)
 LONELY = (1, 4, 16)
 """The neighbours whose distance says how lonely a row is."""
 
-MAX_SHARED = 2**15
+MAX_SHARED = 2**14
 """Rows of a pool that are looked at, random ones if it has more."""
 
 MAX_OWN = 2**12

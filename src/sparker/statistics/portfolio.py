@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from sparker.engine.ensemble import Competition, Ensemble
@@ -94,7 +96,16 @@ class PreparedPortfolio(NamedTuple):
         """Fit the kernels of a chunk, and look at it in the other ways."""
         looks = [one.start(seed, chunk) for one in self.company]
         for done in self.kernels.chunks(seed, toys, numbers, chunk):
-            batch = toys.draw(done.numbers)
+            batch = _on_device(toys.draw(done.numbers))
             found = [done.measured.statistics, *(look(done.numbers, batch) for look in looks)]
             measured = done.measured._replace(statistics=np.concatenate(found, axis=1))
             yield done._replace(measured=measured)
+
+
+def _on_device(batch: TwoSample) -> TwoSample:
+    """With weights that all of the company can share: they are the larger part of a pool's toys."""
+    if np.ndim(batch.points) == 3:
+        return batch
+    with jax.enable_x64(True):
+        weights = [jnp.asarray(weight, jnp.float64) for weight in batch[1:]]
+    return TwoSample(batch.points, *weights)
