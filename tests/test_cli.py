@@ -63,7 +63,7 @@ def test_json_has_the_documented_keys_and_nothing_else_is_printed(folder):
                   "--tail")  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["schema"] == 4
+    assert found["schema"] == 5
     assert found["encoding"]["columns"][1]["column"] == "column 1"
     assert [one["code"] for one in found["warnings"]] == ["order"]  # the cluster comes first
     assert found["warnings"][0]["text"].startswith("column 1 falls along the data rows")

@@ -92,7 +92,9 @@ def measured(
     experiments = ToysInMemory(numbered)
     chunk = prepared.chunk_size(experiments, 0, len(kinds))
     chunks = prepared.chunks(SEED, experiments, range(len(kinds)), chunk)
-    return np.concatenate([chunk.measured.statistics for chunk in chunks])
+    values = np.concatenate([np.asarray(chunk.measured.statistics) for chunk in chunks])
+    n_families = max(1, len({reading.family for reading in prepared.readings}))
+    return values.reshape(len(values), -1, n_families)
 
 
 def powers(problem: Problem, n: tuple[int, int, int]) -> dict[str, dict[str, dict[str, Any]]]:

@@ -28,11 +28,13 @@ from experiments.power.product_problems import problems
 from experiments.power.product_summary import as_text, summary
 
 import sparker
+from sparker.calibration.combine import Combination, minimum
 from sparker.statistics import (
     MMD,
     NPLM,
     AndersonDarling,
     Frechet,
+    KernelStatistic,
     KolmogorovSmirnov,
     Mahalanobis,
     Statistic,
@@ -49,6 +51,8 @@ class Method(NamedTuple):
 
     statistic: Statistic | None = None
     """None: as a user gets it who asks for nothing."""
+    combine: Combination = minimum
+    """Of its own readings, where it has several."""
     one_column: bool = False
     most_rows: int | None = None
 
@@ -60,6 +64,7 @@ class Method(NamedTuple):
 
 METHODS = {
     DEFAULT: Method(),
+    "kernels alone": Method(KernelStatistic()),
     "exact MMD": Method(MMD(n_bandwidths=5, fused=False), most_rows=20_000),
     "MMD-FUSE": Method(MMD()),
     "NPLM": Method(NPLM()),
@@ -74,8 +79,10 @@ METHODS = {
 def measured(work: Work, folder: Path | None) -> Line:
     """What a method says of a sample, and what it costs."""
     reference, data = sample(problems(folder)[work.problem], work.sample)
-    statistic = METHODS[work.method].statistic
-    asked: dict[str, Any] = {} if statistic is None else {"statistic": statistic}
+    method = METHODS[work.method]
+    asked: dict[str, Any] = {}
+    if method.statistic is not None:
+        asked = {"statistic": method.statistic, "combine": method.combine}
     with warnings.catch_warnings():
         # Columns that are left out and the like: known, and the same for every sample.
         warnings.simplefilter("ignore", sparker.DataWarning)

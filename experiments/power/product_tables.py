@@ -23,7 +23,8 @@ def tables(product: dict[str, Any]) -> Iterator[list[str]]:
         if of_kind:
             yield table(title, of_kind)
     yield notes(problems)
-    yield [behind(problems)]
+    if said := behind(problems):
+        yield [said]
 
 
 def shown_toys(found: Found) -> str:
@@ -99,8 +100,10 @@ def behind(problems: dict[str, Found]) -> str:
     judged = {
         name: powers(found)
         for name, found in problems.items()
-        if not found["near_null"] and DEFAULT in powers(found)
+        if not found["near_null"] and DEFAULT in powers(found) and len(powers(found)) > 1
     }
+    if not judged:
+        return ""  # no other test was measured
     better = {name: other for name, found in judged.items() if (other := best_other(found))}
     text = f"On {len(better)} of {len(judged)} problems a single other test is better than the "
     text += "default by more than the 68 % intervals"

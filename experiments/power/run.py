@@ -1,4 +1,4 @@
-"""The power of the default test, of its parts, and of other tests, on the same experiments.
+"""The power of the kernels alone, of their parts, and of other tests, with a simulator.
 
     python -m experiments.power.run                      # the toys
     python -m experiments.power.run --data DIR           # and real embeddings, see README.md
@@ -73,11 +73,11 @@ class Peer(NamedTuple):
 
 
 def but(*, widths: dict[str, Any] | None = None, **config: Any) -> Setting:
-    """The default with something else."""
+    """The kernels with something else."""
     return Setting(FitConfig(**config), WidthConfig(**(widths or {})))
 
 
-DEFAULT = "default"
+DEFAULT = "kernels alone"
 SETTINGS = {
     DEFAULT: Setting(),
     "no exploration, geometric annealing": but(widths={"annealing": geometric}),
@@ -141,7 +141,7 @@ VERDICTS = {
 
 
 def verdicts(name: str) -> dict[str, Verdict]:
-    """What is made of the fits of a setting: of the default everything that can be."""
+    """What is made of the fits of a setting: of the kernels alone everything that can be."""
     whole = {name: Verdict(everything, WAYS[name].combine)}
     if name in PEERS:
         return whole
@@ -189,7 +189,9 @@ def measured(
     prepared = way.statistic.prepare(problem.basis, len(problem.basis))
     chunk = prepared.chunk_size(experiments, numbers[0], len(numbers))
     chunks = prepared.chunks(SEED, experiments, numbers, chunk)
-    return np.concatenate([chunk.measured.statistics for chunk in chunks])
+    values = np.concatenate([np.asarray(chunk.measured.statistics) for chunk in chunks])
+    n_families = max(1, len({reading.family for reading in prepared.readings}))
+    return values.reshape(len(values), -1, n_families)
 
 
 def judge(
@@ -228,12 +230,12 @@ def remembered(problem: Problem) -> Problem:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is asked for and add it to the result: the default on everything, then the rest."""
+    """Run what is asked for and add it to the result: the kernels alone on everything, then the rest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of embeddings")
     parser.add_argument("--settings", nargs="*", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--problems", nargs="*", help="names of problems, all if left out")
-    parser.add_argument("--quick", action="store_true", help="few experiments, the default only")
+    parser.add_argument("--quick", action="store_true", help="few experiments, the kernels alone")
     parser.add_argument(
         "--experiments", nargs=3, type=int, help="that calibrate, for the level, of each signal"
     )

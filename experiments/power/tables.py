@@ -42,7 +42,7 @@ def rows(power: Powers, names: list[str], title: str) -> list[str]:
 
 
 def results(problems: dict[str, Any]) -> Iterator[list[str]]:
-    """The default beside everything that is not SparKer."""
+    """The kernels alone beside everything that is not SparKer."""
     for problem, title in TITLES.items():
         if problem in problems:
             power = problems[problem]["power"]
@@ -52,7 +52,7 @@ def results(problems: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def ingredients(problems: dict[str, Any]) -> Iterator[list[str]]:
-    """The default's fits judged otherwise, and fitted otherwise."""
+    """The kernels' fits judged otherwise, and fitted otherwise."""
     for problem, found in problems.items():
         yield rows(found["power"], [DEFAULT, *VERDICTS], TITLES[problem])
     for problem, found in problems.items():

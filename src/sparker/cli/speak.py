@@ -26,7 +26,7 @@ def to_json(
     tail: bool,
 ) -> dict[str, Any]:
     """The schema of ``--json``, see docs/commands.md."""
-    found: dict[str, Any] = {"schema": 4, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
+    found: dict[str, Any] = {"schema": 5, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
     if texts is not None and "rows" in found:
         first = result.ranking[: len(found["rows"]["most_anomalous"])]
         for row, i in zip(found["rows"]["most_anomalous"], first, strict=True):
