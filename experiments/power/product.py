@@ -98,6 +98,7 @@ def measured(work: Work, folder: Path | None) -> Line:
     return {
         **work._asdict(),
         "p_value": float(result.p_value),
+        "families": dict(zip(result.families, result.p_by_family.tolist(), strict=True)),
         "n_features": data.shape[1],
         "seconds": {name: round(seconds, 3) for name, seconds in result.timings.items()},
         "versions": versions(),

@@ -25,7 +25,7 @@ class Problem:
     one_column: bool = False
     needs_files: bool = False
     seen: bool = True
-    """Whether it was looked at while the default was chosen."""
+    """Whether it was looked at, with more than five samples, while the default was chosen."""
     near_null: bool = False
     """Whether nothing should be found: what is hidden cannot be told from the rest."""
 

@@ -90,7 +90,7 @@ def notes(problems: dict[str, Found]) -> list[str]:
     samples = f"{min(n)}" if min(n) == max(n) else f"{min(n)} to {max(n)}"
     return [
         f"{samples} samples of each problem, {' or '.join(toys)} toys of each sample.",
-        f"{UNSEEN} not looked at while the default was chosen.",
+        f"{UNSEEN} at most five samples of their kind were looked at while the default was chosen.",
         f"{NEAR_NULL} nothing should be found; not counted in means.",
     ]
 
