@@ -25,7 +25,7 @@ PARTS = {
     "columns": ("#h-columns", 640),
     "histograms": ("#h-histograms", 620),
     "planes": ("#h-planes", 760),
-    "sure": ("#h-sure", 700),
+    "sure": ("#h-sure", 1080),
 }
 """Pictures of the report: where each begins, and how many pixels it is high."""
 DRAWN = 6, 16  # rows and columns of digits, of those that look ordinary

@@ -259,7 +259,7 @@ def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
 
 def test_info_is_json_whatever_the_file_holds(folder, tmp_path):
     found = json.loads(invoke("info", folder / "result.npz", "--json").stdout)
-    assert (found["schema"], found["toys"]["compared"]) == (4, 9)
+    assert (found["schema"], found["toys"]["compared"]) == (5, 9)
     rows = np.random.default_rng(0).normal(size=(100, 2))
     rows[3, 1] = np.inf
     np.save(tmp_path / "rows.npy", rows)

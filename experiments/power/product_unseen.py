@@ -1,4 +1,7 @@
-"""Problems that need no files, of whose kinds at most five samples were looked at while the default was chosen."""
+"""Problems that need no files.
+
+At most five samples of their kinds were looked at while the default was chosen.
+"""
 
 from collections.abc import Iterator
 

@@ -29,7 +29,7 @@ def staged(
     >>> from sparker.calibration.combine import harmonic
     >>> from sparker.calibration.pvalues import p_values
     >>> t = np.random.default_rng(0).normal(size=(100, 5))
-    >>> t[0, 4] = 9
+    >>> t[0, [1, 4]] = 9
     >>> score = staged(harmonic, ["a", "a", "a", "a", "b"], lambda t, like: p_values(t), t, t)
     >>> int(np.argmax(score))
     0
