@@ -64,7 +64,7 @@ class Method(NamedTuple):
 
 METHODS = {
     DEFAULT: Method(),
-    "kernels alone": Method(KernelStatistic()),
+    "kernels and scans": Method(KernelStatistic()),
     "exact MMD": Method(MMD(n_bandwidths=5, fused=False), most_rows=20_000),
     "MMD-FUSE": Method(MMD()),
     "NPLM": Method(NPLM()),

@@ -1,4 +1,4 @@
-"""The power of the kernels alone, of their parts, and of other tests, with a simulator.
+"""The power of the kernels and scans, of their parts, and of other tests, with a simulator.
 
     python -m experiments.power.run                      # the toys
     python -m experiments.power.run --data DIR           # and real embeddings, see README.md
@@ -77,7 +77,7 @@ def but(*, widths: dict[str, Any] | None = None, **config: Any) -> Setting:
     return Setting(FitConfig(**config), WidthConfig(**(widths or {})))
 
 
-DEFAULT = "kernels alone"
+DEFAULT = "kernels and scans"
 SETTINGS = {
     DEFAULT: Setting(),
     "no exploration, geometric annealing": but(widths={"annealing": geometric}),
@@ -141,7 +141,7 @@ VERDICTS = {
 
 
 def verdicts(name: str) -> dict[str, Verdict]:
-    """What is made of the fits of a setting: of the kernels alone everything that can be."""
+    """What is made of the fits of a setting: of the kernels and scans everything that can be."""
     whole = {name: Verdict(everything, WAYS[name].combine)}
     if name in PEERS:
         return whole
@@ -230,12 +230,14 @@ def remembered(problem: Problem) -> Problem:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is asked for and add it to the result: the kernels alone first, then the rest."""
+    """Run what is asked for and add it to the result: the kernels and scans first, then the rest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of embeddings")
     parser.add_argument("--settings", nargs="*", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--problems", nargs="*", help="names of problems, all if left out")
-    parser.add_argument("--quick", action="store_true", help="few experiments, the kernels alone")
+    parser.add_argument(
+        "--quick", action="store_true", help="few experiments, the kernels and scans"
+    )
     parser.add_argument(
         "--experiments", nargs=3, type=int, help="that calibrate, for the level, of each signal"
     )

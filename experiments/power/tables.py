@@ -42,7 +42,7 @@ def rows(power: Powers, names: list[str], title: str) -> list[str]:
 
 
 def results(problems: dict[str, Any]) -> Iterator[list[str]]:
-    """The kernels alone beside everything that is not SparKer."""
+    """The kernels and scans beside everything that is not SparKer."""
     for problem, title in TITLES.items():
         if problem in problems:
             power = problems[problem]["power"]
