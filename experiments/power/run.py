@@ -230,7 +230,7 @@ def remembered(problem: Problem) -> Problem:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is asked for and add it to the result: the kernels and scans first, then the rest."""
+    """Run what is asked for and add it to the result: kernels and scans first, then the rest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of embeddings")
     parser.add_argument("--settings", nargs="*", default=list(WAYS), choices=list(WAYS))
