@@ -104,7 +104,7 @@ def test_neighbours_against_a_slow_reference(ties):
             expected = slow_mean([slow_surprise(one, k + 1, share) for one in s])
             assert value == pytest.approx(expected, rel=1e-4, abs=1e-4)
         for value, k in zip(toy[len(CROWDS) :], LONELY, strict=True):
-            far = distances[:, k - 1].astype(np.float32)
+            far = (distances[:, k - 1] / distances[:, LONELY[-1] - 1].max()).astype(np.float32)
             each = []
             for cut in cuts_of(len(x)):
                 member = far >= np.sort(far)[-cut]
@@ -272,3 +272,68 @@ def test_stages_are_exact(combine):
     by_family = rank(t, combine, families).p_by_family
     assert by_family.shape == (4,)
     assert by_family[3] == p_values(t[:, 8])[0]
+
+
+def moved():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(300, 2)), rng.normal(size=(100, 2)) + 0.8
+
+
+QUICK = {"n_toys": 19, "explain": False, "progress": False}
+
+
+@pytest.mark.parametrize("statistic", COMPANY, ids=lambda one: one.name)
+@pytest.mark.parametrize("preprocess", [sparker.decorrelate, sparker.unchanged])
+def test_neither_unit_nor_offset_matters(statistic, preprocess):
+    reference, data = moved()
+    settings = {**QUICK, "statistic": statistic, "preprocess": preprocess}
+    expected = sparker.test(reference, data, **settings)
+    for unit, offset in ((1e39, 0), (1e-27, 0), (1.0, 1e6)):
+        found = sparker.test(unit * reference + offset, unit * data + offset, **settings)
+        np.testing.assert_allclose(
+            found.observed.statistics, expected.observed.statistics, rtol=1e-2, atol=1e-2
+        )
+        assert found.p_value == expected.p_value == 0.05
+
+
+@pytest.mark.parametrize("n_features", [2, 9])
+def test_many_features_of_any_unit_have_neighbours(n_features):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(60, n_features))
+    rows, distances = nearest(x, np.arange(60), 3)
+    for unit in (1e25, 1e-25):
+        again, further = nearest(unit * x, np.arange(60), 3)
+        np.testing.assert_array_equal(again, rows)
+        np.testing.assert_allclose(further, unit * distances, rtol=1e-4)
+
+
+def test_a_row_far_out_does_not_hide_the_edges_of_its_column():
+    rng = np.random.default_rng(3)
+    reference, data = rng.normal(size=(300, 1)), rng.normal(size=(100, 1))
+    data[:25] = 2.5 + 0.1 * data[:25]
+    reference[0] = 1e6
+    found = sparker.test(reference, data, statistic=Edges(), **QUICK)
+    assert found.p_value == 0.05
+
+
+def test_toys_without_data_are_no_surprise():
+    """Where few rows are expected, some toys have none at all; they must not look strange."""
+    reference, data = moved()
+    found = sparker.test(reference, data[:8], expected=1.0, statistic=Neighbours(), **QUICK)
+    empty = found.null.statistics[:, : len(CROWDS)]
+    assert np.all(empty < 50)
+    assert np.isfinite(found.null.statistics).all()
+
+
+def test_labellings_that_are_alike_tie_whatever_the_chunk():
+    rng = np.random.default_rng(4)
+    for seed in range(5):
+        reference = rng.integers(0, 2, size=(80, 1)).astype(float)
+        data = rng.integers(0, 2, size=(40, 1)).astype(float)
+        p = {
+            sparker.test(
+                reference, data, statistic=Shifts(), chunk=chunk, seed=seed, **QUICK
+            ).p_value
+            for chunk in (1, 32)
+        }
+        assert len(p) == 1

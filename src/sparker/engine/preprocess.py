@@ -74,9 +74,10 @@ class Transform(NamedTuple):
         return points
 
     def deviations(self, fitted: np.ndarray, some: np.ndarray) -> np.ndarray:  # (N, r) -> (N, s)
-        """Fitted coordinates back in some of the columns that vary, less the centre."""
-        back = self.back[..., some].astype(fitted.dtype)
-        return fitted[:, some] * back if back.ndim == 1 else fitted @ back
+        """Fitted coordinates back in some of the columns that vary, each in its unit."""
+        if self.back.ndim == 1:
+            return fitted[:, some]
+        return fitted @ (self.back / self.units)[:, some].astype(fitted.dtype)
 
     def strays(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (d - k,)
         """For each dropped column, how many rows differ from the value it always had."""

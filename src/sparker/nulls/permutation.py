@@ -69,7 +69,8 @@ class Permutation(Scheme):
                     f"{len(rows)} of {n_reference + n_data} rows take part: at most "
                     f"{self.group_rows} of each group"
                 )
-        # Rounding depends on the order of rows; the order must not depend on which are data.
+        # Rounding depends on the order of rows, and so does which of two equally near rows is the
+        # nearer: the order must not depend on which are data.
         rng.shuffle(rows)
         measure = _of_both((observed.weights, observed.data_weights), rows)
         labeller, more = _labeller(observed, rows, measure)

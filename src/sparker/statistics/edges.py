@@ -24,7 +24,7 @@ from sparker.statistics.neighbours import cuts_of
 from sparker.statistics.surprise import averaged, counts_of, surprise
 
 DIGITS = 5
-"""Values that agree to so many digits, in units of the column's spread, are the same: the way to
+"""Values that agree to so many digits, in units of a column's middle half, are the same: the way to
 fitted coordinates and back rounds them."""
 
 
@@ -61,14 +61,17 @@ class Edges(Statistic):
 
 
 def columns_of(points: np.ndarray, transform: Transform | None) -> np.ndarray:  # (N, r) -> (N, k)
-    """The columns that the user gave, up to a shift; some of them where there are very many."""
+    """The columns that the user gave, up to shift and unit; some where there are very many."""
     n_columns = points.shape[1] if transform is None else len(transform.kept)
     some = np.arange(n_columns)
     most = max(1, MAX_VALUES // len(points))
     if n_columns > most:
         some = np.sort(np.random.default_rng(0).choice(n_columns, most, replace=False))
     found = points[:, some] if transform is None else transform.deviations(points, some)
-    return np.asarray(found, np.float32)
+    # Neither an offset nor a unit may use up the digits of single precision.
+    found = found - found.mean(0, dtype=np.float64)
+    largest = np.abs(found).max(0)
+    return np.asarray(found / np.where(largest > 0, largest, 1), np.float32)
 
 
 class _Placed(NamedTuple):
@@ -77,12 +80,14 @@ class _Placed(NamedTuple):
 
 
 def _place(columns: np.ndarray, used: np.ndarray) -> _Placed:
-    some = columns[used]
-    spread = some.std(0, dtype=np.float64)
-    unit = np.where(spread > 0, spread, 1).astype(np.float32)
-    x = np.round((columns - some.mean(0, dtype=np.float64).astype(np.float32)) / unit, DIGITS).T
+    x = np.ascontiguousarray(columns.T)
     ascending = _sorted(x[:, used])
-    cuts = np.minimum(cuts_of(len(used)), ascending.shape[1])
+    n_used = ascending.shape[1]
+    # The middle half says what a small difference is: a single row may be far out.
+    low, high = (ascending[:, int(share * (n_used - 1))] for share in (0.25, 0.75))
+    unit = np.where(high > low, high - low, 1)[:, None]
+    x, ascending = (np.round(values / unit, DIGITS) for values in (x, ascending))
+    cuts = np.minimum(cuts_of(len(used)), n_used)
     at = np.concatenate([ascending[:, -cuts], -ascending[:, cuts - 1]])
     both = np.where(used, np.concatenate([x, -x]), -np.inf)
     return _Placed(jnp.asarray(both), jnp.asarray(at))

@@ -28,8 +28,10 @@ def nearest(
         found = cKDTree(x).query(x[queries], k + 1, workers=-1)
         distances, rows = (np.asarray(each) for each in found)
     else:  # an offset would use up the digits of single precision
-        x = np.asarray(points - points.mean(0, dtype=np.float64).astype(points.dtype), np.float32)
-        rows, distances = _by_products(x, queries, k + 1)
+        x = points - points.mean(0, dtype=np.float64).astype(points.dtype)
+        unit = float(np.abs(x).max()) or 1.0  # nor may squares overflow
+        rows, distances = _by_products((x / x.dtype.type(unit)).astype(np.float32), queries, k + 1)
+        distances = distances * unit
     # A row is at no distance from itself, but so are its copies: any of them is left out in turn.
     itself = rows == queries[:, None]
     itself[~itself.any(1), -1] = True

@@ -84,8 +84,9 @@ def _placed(rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own:
     table, distances = nearest(points[among], chosen, k)
     # With fewer rows than neighbours, the last ones are said again and again.
     table = np.take(table, np.minimum(np.arange(CROWDS[-1]), k - 1), axis=1)
-    # In single precision: distances that differ by rounding are the same.
-    lonely = np.stack([distances[:, min(number, k) - 1] for number in LONELY]).astype(np.float32)
+    # In single precision, and in units of the largest: those that differ by rounding are the same.
+    lonely = np.stack([distances[:, min(number, k) - 1] for number in LONELY])
+    lonely = (lonely / (lonely.max() or 1.0)).astype(np.float32)
     size = min(most, len(points))
     fill = np.arange(size) % len(chosen)
     return _Placed(

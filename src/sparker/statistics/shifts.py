@@ -42,7 +42,7 @@ class Shifts(Statistic):
             rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool
         ) -> _Placed:
             columns = columns_of(points, transform)
-            features = np.asarray(points, np.float32)
+            features = columns_of(points, None)
             columns, features = (np.where(used[:, None], x, 0) for x in (columns, features))
             return _Placed(*map(jnp.asarray, (columns, features, used)))
 
@@ -71,18 +71,19 @@ def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, 
     ]
     # Of a mean over rows with these shares, in units of the spread of one row.
     fluctuation = jnp.sum(shares[0] ** 2 + shares[1] ** 2, 1, keepdims=True)
-    # Small numbers with both signs: the sums below lose nothing in single precision.
-    difference = (shares[1] - shares[0]).astype(jnp.float32)
+    # In double precision: labellings that give the same must not differ by rounding.
+    difference = shares[1] - shares[0]
     n_used = jnp.sum(placed.used)
 
     def standard(x: Array) -> Array:  # (N, k) -> (N, k), zero for rows not used
+        x = x.astype(difference.dtype)
         x = jnp.where(placed.used[:, None], x - jnp.sum(x, 0) / n_used, 0)
         spread = jnp.sqrt(jnp.sum(x**2, 0) / n_used)
         return x / jnp.where(spread > 0, spread, 1)
 
     def squared(z: Array) -> Array:  # (N, k) of spread one -> (B, k)
         shift = jnp.matmul(difference, z, precision=jax.lax.Precision.HIGHEST)
-        return shift.astype(fluctuation.dtype) ** 2 / fluctuation
+        return shift**2 / fluctuation
 
     columns = standard(placed.columns)
     return jnp.stack(

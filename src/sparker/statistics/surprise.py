@@ -30,14 +30,16 @@ def counts_of(reference: Array, data: Array) -> Counts:  # (B, N) twice
     reference's weights add up to the number of data rows expected: so their unit, beside that of
     the data, says which share of all rows should be data.
     """
-    units = [
-        jnp.sum(weight**2, 1) / jnp.maximum(jnp.sum(weight, 1), LEAST)
-        for weight in (reference, data)
-    ]
-    of_reference, of_data = (jnp.maximum(unit, LEAST) for unit in units)
+    of_reference, of_data = (_unit(weight) for weight in (reference, data))
     rows = data / of_data[:, None]
     both = rows + reference / of_reference[:, None]
     return Counts(rows.T, both.T, of_reference / (of_reference + of_data))
+
+
+def _unit(weight: Array) -> Array:  # (B, N) -> (B,)
+    """The weight of a typical row; one where there is none at all."""
+    total = jnp.sum(weight, 1)
+    return jnp.where(total > 0, jnp.sum(weight**2, 1) / jnp.where(total > 0, total, 1), 1)
 
 
 def surprise(data: Array, both: Array, share: Array) -> Array:
