@@ -33,10 +33,10 @@ def interpret(
     statistics = np.asarray(measured.statistics)
     check_finite(statistics[0])
     readings = prepared.statistic.readings or scales(np.arange(statistics.shape[1]))
-    ranks = _spreads(statistics)
-    best_reading = decided(readings, ranked, ranks)
+    spreads = _spreads(statistics)
+    best_reading = decided(readings, ranked, spreads)
     widths = np.asarray(prepared.statistic.widths)
-    best = _width_shown(readings, widths, ranked.p_by_column, ranks, best_reading)
+    best = _width_shown(readings, widths, ranked.p_by_column, spreads, best_reading)
     data_components = reference_components = None
     if table.models is not None:
         model = Ensemble(*(array[best] for array in table.models))

@@ -29,7 +29,7 @@ from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, each_pool
 from sparker.statistics.contract import Reading, Statistic
-from sparker.statistics.nearest import nearest
+from sparker.statistics.nearest import MAX_FOR_TREE, nearest
 from sparker.statistics.surprise import Counts, averaged, counts_of, surprise
 
 CROWDS = (4, 8, 16, 32, 64)
@@ -42,7 +42,7 @@ MAX_SHARED = 2**14
 """Rows of a pool that are looked at, random ones if it has more."""
 
 MAX_OWN = 2**12
-"""The same where every toy has rows of its own, and needs a table of its own."""
+"""The same where every toy has rows of its own, and so many features that its table takes long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class _Placed(NamedTuple):
 
 
 def _placed(rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool) -> _Placed:
-    n_used, most = int(used.sum()), MAX_OWN if own else MAX_SHARED
+    n_used, most = int(used.sum()), most_rows(points.shape[1], own=own)
     k = min(CROWDS[-1], n_used - 1)
     among = np.flatnonzero(used)
     chosen = np.sort(rng.permutation(n_used)[:most])
@@ -96,6 +96,11 @@ def _placed(rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own:
         jnp.asarray(thresholds(lonely, cuts_of(size))),
         jnp.asarray(lonely[:, fill]),
     )
+
+
+def most_rows(n_features: int, *, own: bool) -> int:
+    """How many rows are looked at."""
+    return MAX_OWN if own and n_features > MAX_FOR_TREE else MAX_SHARED
 
 
 def cuts_of(n_rows: int) -> np.ndarray:
@@ -160,6 +165,6 @@ def _lonely(placed: _Placed, rows: Array, both: Array, share: Array) -> Array:  
 
 
 def _room(sample: TwoSample) -> Room:
-    n, own = sample.points.shape[-2], sample.points.ndim == 3
-    n_queries = min(MAX_OWN if own else MAX_SHARED, n)
+    n, n_features = sample.points.shape[-2:]
+    n_queries = min(most_rows(n_features, own=sample.points.ndim == 3), n)
     return Room(16 * n_queries * CROWDS[-1] + 64 * n, 80 * n_queries + 64 * n)
