@@ -12,8 +12,8 @@ from sparker.engine.preprocess import Transform
 from sparker.statistics import Edges, Neighbours, Portfolio, Reading, Shifts
 from sparker.statistics.kernels import KernelStatistic
 from sparker.statistics.nearest import nearest
-from sparker.statistics.neighbours import CROWDS, LONELY, cuts_of
-from sparker.statistics.surprise import counts_of, surprise
+from sparker.statistics.neighbours import CROWDS, LONELY
+from sparker.statistics.surprise import counts_of, cuts_of, surprise
 
 COMPANY = [Neighbours(), Edges(), Shifts()]
 
@@ -106,7 +106,7 @@ def test_neighbours_against_a_slow_reference(ties):
         for value, k in zip(toy[len(CROWDS) :], LONELY, strict=True):
             far = (distances[:, k - 1] / distances[:, LONELY[-1] - 1].max()).astype(np.float32)
             each = []
-            for cut in cuts_of(len(x)):
+            for cut in cuts_of(len(x), len(x)):
                 member = far >= np.sort(far)[-cut]
                 s, n = is_data[member].sum(), member.sum()
                 each.append(slow_surprise(s, n, share) if s > n * share else 0)
@@ -121,7 +121,7 @@ def test_edges_against_a_slow_reference(ties):
     for value, is_data in zip(found, sample.data_weight > 0, strict=True):
         each = []
         for column in (*x.T, *-x.T):
-            for cut in cuts_of(len(x)):
+            for cut in cuts_of(len(x), len(x)):
                 member = column >= np.sort(column)[-cut]
                 s, n = is_data[member].sum(), member.sum()
                 each.append(slow_surprise(s, n, 0.25) if s > n * 0.25 else 0)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from experiments import record
 from experiments.power.problems import Kind, Problem, embedded, on_pool
-from experiments.power.run import ALPHA, Verdict, everything, power
+from experiments.power.run import ALPHA, Verdict, by_family, everything, power
 
 from sparker import standardise
 from sparker.calibration.settings import plain
@@ -92,9 +92,7 @@ def measured(
     experiments = ToysInMemory(numbered)
     chunk = prepared.chunk_size(experiments, 0, len(kinds))
     chunks = prepared.chunks(SEED, experiments, range(len(kinds)), chunk)
-    values = np.concatenate([np.asarray(chunk.measured.statistics) for chunk in chunks])
-    n_families = max(1, len({reading.family for reading in prepared.readings}))
-    return values.reshape(len(values), -1, n_families)
+    return by_family(prepared, chunks)
 
 
 def powers(problem: Problem, n: tuple[int, int, int]) -> dict[str, dict[str, dict[str, Any]]]:

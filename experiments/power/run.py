@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ from sparker.statistics import (
     KolmogorovSmirnov,
     Mahalanobis,
 )
-from sparker.statistics.contract import Statistic
+from sparker.statistics.contract import Chunk, Prepared, Statistic, families_of
 from sparker.statistics.kernels import KernelStatistic
 
 ALPHA = 0.05
@@ -189,8 +189,13 @@ def measured(
     prepared = way.statistic.prepare(problem.basis, len(problem.basis))
     chunk = prepared.chunk_size(experiments, numbers[0], len(numbers))
     chunks = prepared.chunks(SEED, experiments, numbers, chunk)
+    return by_family(prepared, chunks)
+
+
+def by_family(prepared: Prepared, chunks: Iterable[Chunk]) -> np.ndarray:  # (n, m, r)
+    """What kernels read off, r statistics at each of m widths; of others, m numbers of one kind."""
     values = np.concatenate([np.asarray(chunk.measured.statistics) for chunk in chunks])
-    n_families = max(1, len({reading.family for reading in prepared.readings}))
+    n_families = max(1, len(set(families_of(prepared.readings))))
     return values.reshape(len(values), -1, n_families)
 
 

@@ -25,7 +25,7 @@ from sparker.intake import Intake, two_samples
 from sparker.nulls import Samples, largest_toy, samples
 from sparker.nulls import scheme as as_scheme
 from sparker.result import TestResult
-from sparker.statistics.contract import Statistic
+from sparker.statistics.contract import Statistic, families_of
 from sparker.streaming.reference import as_reference
 from sparker.system.compile_cache import hand_over, keep_compiled
 from sparker.system.progress import reporter
@@ -159,11 +159,13 @@ class Experiment(NamedTuple):
         n = min(table.n_in_a_row, self.n_toys + 1)
         complete = n > self.n_toys
         stop, combine = self.config.stop, self.config.combine
-        families = [reading.family for reading in self.plan.prepared.statistic.readings]
-        if stop is not None and n:
-            measured = np.asarray(table.first(n).statistics)
+        if not (complete or (stop is not None and n)):
+            return None
+        families = families_of(self.plan.prepared.statistic.readings)
+        measured = np.asarray(table.first(n).statistics)
+        if stop is not None:
             return stop.rank(measured, combine, complete=complete, families=families)
-        return rank(np.asarray(table.first(n).statistics), combine, families) if complete else None
+        return rank(measured, combine, families)
 
     def result(
         self,

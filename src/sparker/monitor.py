@@ -35,7 +35,7 @@ from sparker.nulls import Resample, samples, toy_rng
 from sparker.nulls.unweighted import keep_by_weight, kept_note
 from sparker.presets import unexplored
 from sparker.result import TestResult
-from sparker.statistics.contract import Chunk
+from sparker.statistics.contract import Chunk, families_of
 from sparker.statistics.kernels import KernelStatistic
 from sparker.system import archive
 from sparker.system.progress import reporter
@@ -217,7 +217,7 @@ class Monitor:
         table = toys.run(one, [0], seed=self.seed)
         table.add(Chunk(range(1, self.n_toys + 1), null))
         fitted = time.perf_counter()
-        families = [reading.family for reading in one.statistic.readings]
+        families = families_of(one.statistic.readings)
         statistics = np.asarray(table.first(self.n_toys + 1).statistics)
         ranked = rank(statistics, self.combine, families)
         labels = self.encoding.labels

@@ -14,7 +14,7 @@ from sparker.engine.ensemble import Ensemble
 from sparker.engine.preprocess import Transform
 from sparker.engine.train import FAMILIES
 from sparker.nulls import Samples
-from sparker.statistics.contract import Reading, Statistic, scales
+from sparker.statistics.contract import Reading, Statistic, families_of, scales
 
 
 def interpret(
@@ -80,7 +80,7 @@ def decided(readings: Sequence[Reading], ranked: Ranked, spreads: np.ndarray) ->
 
     Of several with the same p-value, the one furthest out in spreads of the toys.
     """
-    names = [reading.family for reading in readings]
+    names = families_of(readings)
     families = list(dict.fromkeys(names))
     of_family = np.array([families.index(name) for name in names])
     first = ranked.p_by_family == ranked.p_by_family.min()

@@ -31,7 +31,7 @@ from sparker.findings.saved import (
     same,
 )
 from sparker.findings.words import NOT_ALONE, finite, in_json, seen_by, sentences
-from sparker.statistics.contract import Reading
+from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import IS, Encoding, Feature
@@ -134,7 +134,7 @@ class Result:
     @property
     def families(self) -> tuple[str, ...]:
         """(F,) the ways to look, by name."""
-        return tuple(dict.fromkeys(reading.family for reading in self.readings))
+        return tuple(dict.fromkeys(families_of(self.readings)))
 
     @property
     def decided(self) -> Reading:
@@ -143,7 +143,7 @@ class Result:
 
     def of_family(self, family: str) -> np.ndarray:
         """The numbers of the readings of a family, in the order of their scales."""
-        return np.flatnonzero([reading.family == family for reading in self.readings])
+        return np.flatnonzero(np.array(families_of(self.readings)) == family)
 
     @property
     def t(self) -> np.ndarray:  # (m,)
@@ -349,12 +349,11 @@ class Result:
 
     def tail_fit(self) -> TailFit:
         """An estimate beyond the reach of the toys, extrapolated; refused where the fit is bad."""
-        families = [reading.family for reading in self.readings]
         return fit_tail(
             np.asarray(self.observed.statistics),
             np.asarray(self.null.statistics),
             self.combine,
-            families=families,
+            families=families_of(self.readings),
         )
 
     def summary(self) -> str:

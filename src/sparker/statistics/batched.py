@@ -115,45 +115,48 @@ can be known of them without labels."""
 
 
 def each_pool(
-    place: Place, evaluate: Callable[[Any, Array, Array], Array], seed: int, chunk: int
-) -> Evaluate:
-    """The experiments of a pool together, after what they share was found on the host.
+    place: Place, evaluate: Callable[[Any, Array, Array], Array]
+) -> Callable[[int, int], Evaluate]:
+    """A ``start`` for methods that find on the host what the toys of a pool share.
 
     Toys with points of their own go one after the other through the same functions.
     """
-    pool: Any = None
-    placed: Any = None
 
-    def toys(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
-        with jax.enable_x64(True):
-            return values(numbers, batch)
+    def start(seed: int, chunk: int) -> Evaluate:
+        pool: Any = None
+        placed: Any = None
 
-    def values(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
-        nonlocal pool, placed
-        weights = [jnp.asarray(weight, np.float64) for weight in batch[1:]]
-        points = np.asarray(batch.points)
-        if points.ndim == 2:
+        def shared(batch: TwoSample, weights: list[Array]) -> Iterator[Array]:
+            nonlocal pool, placed
             if batch.points is not pool:
-                everything = np.ones(len(points), bool)
                 pool = batch.points
+                points, everything = np.asarray(pool), np.ones(len(pool), bool)
                 placed = place(np.random.default_rng([seed, 0, 2]), points, everything, False)
-            found = []
-            for start in range(0, len(numbers), chunk):
-                some = np.arange(start, min(start + chunk, len(numbers)))
+            n_toys = len(weights[0])
+            for first in range(0, n_toys, chunk):
+                some = np.arange(first, min(first + chunk, n_toys))
                 # The last are filled up with toys there are: all run the same program.
                 fill = np.resize(some, chunk)
-                each = evaluate(placed, *(weight[fill] for weight in weights))
-                found.append(np.asarray(each)[: len(some)])
-            return np.concatenate(found)
-        found = []
-        for position, number in enumerate(numbers):
-            reference, data = (weight[position : position + 1] for weight in weights)
-            used = np.asarray((reference > 0) | (data > 0))[0]
-            own = place(np.random.default_rng([seed, number, 2]), points[position], used, True)
-            found.append(np.asarray(evaluate(own, reference, data)))
-        return np.concatenate(found)
+                yield evaluate(placed, *(weight[fill] for weight in weights))[: len(some)]
 
-    return toys
+        def own(numbers: Sequence[int], batch: TwoSample, weights: list[Array]) -> Iterator[Array]:
+            for position, number in enumerate(numbers):
+                reference, data = (weight[position : position + 1] for weight in weights)
+                used = np.asarray((reference > 0) | (data > 0))[0]
+                points = np.asarray(batch.points[position])
+                alone = place(np.random.default_rng([seed, number, 2]), points, used, True)
+                yield evaluate(alone, reference, data)
+
+        def values(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
+            with jax.enable_x64(True):
+                weights = [jnp.asarray(weight, jnp.float64) for weight in batch[1:]]
+                is_shared = np.ndim(batch.points) == 2
+                found = shared(batch, weights) if is_shared else own(numbers, batch, weights)
+                return np.concatenate([np.asarray(each) for each in found])
+
+        return values
+
+    return start
 
 
 def _centred(points: Any) -> np.ndarray:

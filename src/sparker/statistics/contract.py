@@ -75,8 +75,8 @@ class Statistic(ABC):
     ) -> Prepared:
         """Fix all settings that depend on the points, without knowing which are data.
 
-        The points may be some of ``n_rows`` rows. ``transform`` is how
-        they came from the user's columns.
+        The points may be some of ``n_rows`` rows. ``transform`` is how they came from the user's
+        columns.
         """
 
     def streamed(self) -> "Statistic":
@@ -127,6 +127,11 @@ def value_chunks(
 def rounded(values: np.ndarray) -> list[str]:
     """Settings, not to the last bit: another machine may round the sums behind them otherwise."""
     return [f"{value:.6g}" for value in values]
+
+
+def families_of(readings: Sequence[Reading]) -> list[str]:  # (K,)
+    """The family of each reading, by which they are combined."""
+    return [reading.family for reading in readings]
 
 
 def scales(values: np.ndarray) -> tuple[Reading, ...]:

@@ -2,7 +2,7 @@
 
 Round kernels must look in all directions at once. What is unusual in one column of many, most
 anomalies of tables for a start, hides from them behind the others. Here each column is looked at
-alone: of the 2, 3, 4, 6, 8 ... rows with the smallest or largest values, how many are data? The
+alone: of the 1, 2, 3, 4, 6, 8 ... rows with the smallest or largest values, how many are data? The
 likelihood ratio of that share is averaged over all columns, both ends and all these numbers.
 """
 
@@ -20,8 +20,7 @@ from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, each_pool
 from sparker.statistics.contract import Reading, Statistic
-from sparker.statistics.neighbours import cuts_of
-from sparker.statistics.surprise import averaged, counts_of, surprise
+from sparker.statistics.surprise import averaged, counts_of, cuts_of, tail
 
 DIGITS = 5
 """Values that agree to so many digits, in units of a column's middle half, are the same: the way to
@@ -42,19 +41,13 @@ class Edges(Statistic):
         self, points: np.ndarray, n_rows: int, transform: Transform | None = None
     ) -> PreparedBatches:
         """Keep the way back to the user's columns; without one, the features are looked at."""
-
-        def placed(
-            rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool
-        ) -> _Placed:
-            return _place(columns_of(points, transform), used)
-
         return PreparedBatches(
             settings={
                 "edges": "features" if transform is None else "columns",
                 "digits": DIGITS,
                 "most values": MAX_VALUES,
             },
-            start=lambda seed, chunk: each_pool(placed, _evaluated, seed, chunk),
+            start=each_pool(functools.partial(_placed, transform), _evaluated),
             room=_room,
             readings=(Reading("edges", 0.0),),
         )
@@ -79,15 +72,21 @@ class _Placed(NamedTuple):
     thresholds: Array  # (2 k, cuts) what so many of the rows reach
 
 
-def _place(columns: np.ndarray, used: np.ndarray) -> _Placed:
-    x = np.ascontiguousarray(columns.T)
+def _placed(
+    transform: Transform | None,
+    rng: np.random.Generator,
+    points: np.ndarray,
+    used: np.ndarray,
+    own: bool,
+) -> _Placed:
+    x = np.ascontiguousarray(columns_of(points, transform).T)
     ascending = _sorted(x[:, used])
     n_used = ascending.shape[1]
     # The middle half says what a small difference is: a single row may be far out.
     low, high = (ascending[:, int(share * (n_used - 1))] for share in (0.25, 0.75))
     unit = np.where(high > low, high - low, 1)[:, None]
     x, ascending = (np.round(values / unit, DIGITS) for values in (x, ascending))
-    cuts = np.minimum(cuts_of(len(used)), n_used)
+    cuts = cuts_of(len(used), n_used)
     at = np.concatenate([ascending[:, -cuts], -ascending[:, cuts - 1]])
     both = np.where(used, np.concatenate([x, -x]), -np.inf)
     return _Placed(jnp.asarray(both), jnp.asarray(at))
@@ -103,18 +102,8 @@ def _sorted(x: np.ndarray) -> np.ndarray:
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
 def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, N) twice -> (B, 1)
     counts = counts_of(reference, data)
-    n_toys = counts.data.shape[1]
-    seen = jnp.concatenate([counts.data, counts.both], 1).astype(jnp.float32)  # (N, 2 B)
-
-    def one(at: tuple[Array, Array]) -> Array:  # -> (B,) log of the mean over cuts
-        values, threshold = at
-        member = (values >= threshold[:, None]).astype(jnp.float32)  # (cuts, N)
-        found = jnp.matmul(member, seen, precision=jax.lax.Precision.HIGHEST)
-        found = found.astype(counts.data.dtype)
-        each = surprise(found[:, :n_toys], found[:, n_toys:], counts.share)
-        return averaged(jnp.maximum(each, 0), 0)
-
-    return averaged(jax.lax.map(one, placed), 0)[:, None]
+    each = jax.lax.map(lambda at: tail(counts, *at), placed)  # (2 k, B)
+    return averaged(each, 0)[:, None]
 
 
 def _room(sample: TwoSample) -> Room:

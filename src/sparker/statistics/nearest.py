@@ -14,9 +14,8 @@ from scipy.spatial import cKDTree
 MAX_FOR_TREE = 6
 """Features up to which a tree is quicker than the distances to all rows."""
 
-BLOCK_VALUES = {"cpu": 2**25}
-MANY_VALUES = 2**28
-"""Distances that are held at a time: in the memory of an accelerator there is room for more."""
+BLOCK_VALUES = 2**25, 2**28
+"""Distances that are held at a time, here and on an accelerator, which has room for more."""
 
 
 def nearest(
@@ -41,11 +40,11 @@ def nearest(
 def _by_products(
     x: np.ndarray, queries: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:  # -> (Q, k) twice
-    backend = jax.default_backend()
-    values = BLOCK_VALUES.get(backend, MANY_VALUES)
+    here = jax.default_backend() == "cpu"
+    values = BLOCK_VALUES[0 if here else 1]
     step = max(1, min(len(queries), values // max(len(x), k * x.shape[1])))
     blocks = [queries[start : start + step] for start in range(0, len(queries), step)]
-    if backend == "cpu":
+    if here:
         squares = np.einsum("ij,ij->i", x, x)
         found = [_nearest_here(x, squares, some, k) for some in blocks]
     else:

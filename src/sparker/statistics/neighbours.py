@@ -15,7 +15,6 @@ sample over all rows; Loftsgaarden and Quesenberry's estimate of a density is wh
 """
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -30,7 +29,7 @@ from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, each_pool
 from sparker.statistics.contract import Reading, Statistic
 from sparker.statistics.nearest import MAX_FOR_TREE, nearest
-from sparker.statistics.surprise import Counts, averaged, counts_of, surprise
+from sparker.statistics.surprise import Counts, averaged, counts_of, cuts_of, surprise, tail
 
 CROWDS = (4, 8, 16, 32, 64)
 """Neighbours that are counted."""
@@ -57,7 +56,7 @@ class Neighbours(Statistic):
         """Nothing depends on the points."""
         return PreparedBatches(
             settings={"neighbours": CROWDS, "lonely": LONELY, "most": [MAX_SHARED, MAX_OWN]},
-            start=lambda seed, chunk: each_pool(_placed, _evaluated, seed, chunk),
+            start=each_pool(_placed, _evaluated),
             room=_room,
             readings=(
                 *(Reading("neighbours", float(k)) for k in CROWDS),
@@ -73,7 +72,7 @@ class _Placed(NamedTuple):
     is_one: Array  # (Q,) whether it is looked at, or only fills up
     table: Array  # (Q, K) the nearest rows
     thresholds: Array  # (lonely, cuts) distances that so many rows exceed
-    lonely: Array  # (lonely, Q) the distances
+    lonely: Array  # (lonely, Q) the distances; -inf for those that only fill up
 
 
 def _placed(rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool) -> _Placed:
@@ -88,13 +87,13 @@ def _placed(rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own:
     lonely = np.stack([distances[:, min(number, k) - 1] for number in LONELY])
     lonely = (lonely / (lonely.max() or 1.0)).astype(np.float32)
     size = min(most, len(points))
-    fill = np.arange(size) % len(chosen)
+    fill, is_one = np.arange(size) % len(chosen), np.arange(size) < len(chosen)
     return _Placed(
         jnp.asarray(among[chosen][fill]),
-        jnp.asarray(np.arange(size) < len(chosen)),
+        jnp.asarray(is_one),
         jnp.asarray(among[table][fill]),
-        jnp.asarray(thresholds(lonely, cuts_of(size))),
-        jnp.asarray(lonely[:, fill]),
+        jnp.asarray(np.sort(lonely, axis=1)[:, -cuts_of(size, len(chosen))]),
+        jnp.asarray(np.where(is_one, lonely[:, fill], -np.inf)),
     )
 
 
@@ -103,38 +102,19 @@ def most_rows(n_features: int, *, own: bool) -> int:
     return MAX_OWN if own and n_features > MAX_FOR_TREE else MAX_SHARED
 
 
-def cuts_of(n_rows: int) -> np.ndarray:
-    """Numbers of rows from 1 to half of all, about two for each factor of two.
-
-    >>> cuts_of(30).tolist()
-    [1, 2, 3, 4, 6, 8, 11]
-    """
-    powers = np.arange(0, max(2 * np.log2(max(n_rows, 2) / 2), 1))
-    return np.unique(np.round(2 ** (powers / 2)).astype(int))
-
-
-def thresholds(values: np.ndarray, cuts: Sequence[int] | np.ndarray) -> np.ndarray:
-    """What the so many largest values of each row (S, Q) reach at least: (S, cuts).
-
-    Equal values are on the same side of a threshold, so that no order decides between them.
-    """
-    descending = -np.sort(-values, axis=1)
-    return descending[:, np.minimum(np.asarray(cuts), values.shape[1]) - 1]
-
-
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
 def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, N) twice -> (B, K)
     counts = counts_of(reference, data)
-    both, rows = (each[placed.queries].T for each in (counts.both, counts.data))  # (B, Q)
-    there = placed.is_one & (both > 0)
-    lonely = _lonely(placed, rows, both, counts.share)
-    return jnp.concatenate([_crowds(placed, counts, there), lonely], 1)
+    asked = Counts(counts.data[placed.queries], counts.both[placed.queries], counts.share)
+    lonely = jax.lax.map(lambda at: tail(asked, *at), (placed.lonely, placed.thresholds))
+    return jnp.concatenate([_crowds(placed, counts, asked), lonely.T], 1)
 
 
-def _crowds(placed: _Placed, counts: Counts, there: Array) -> Array:  # -> (B, crowds)
+def _crowds(placed: _Placed, counts: Counts, asked: Counts) -> Array:  # -> (B, crowds)
     # Rows of experiments side by side: a neighbour is one row of memory for all of them.
-    seen = jnp.concatenate([counts.data, counts.both], 1).astype(jnp.float32)  # (N, 2 B)
+    seen = counts.side_by_side
     n = counts.data.shape[1]
+    there = (placed.is_one[:, None] & (asked.both > 0)).astype(counts.data.dtype)  # (Q, B)
 
     def add(k: Array, total: Array) -> Array:
         return total + seen[placed.table[:, k]]
@@ -144,24 +124,9 @@ def _crowds(placed: _Placed, counts: Counts, there: Array) -> Array:  # -> (B, c
         total = jax.lax.fori_loop(start, k, add, total)
         now = total.astype(counts.data.dtype)
         each = jnp.abs(surprise(now[:, :n], now[:, n:], counts.share))
-        found.append(averaged(each, 0, there.T.astype(each.dtype)))
+        found.append(averaged(each, 0, there))
         start = k
     return jnp.stack(found, 1)
-
-
-def _lonely(placed: _Placed, rows: Array, both: Array, share: Array) -> Array:  # -> (B, lonely)
-    def one(at: tuple[Array, Array]) -> Array:
-        distance, threshold = at
-        member = (distance >= threshold[:, None]) & placed.is_one  # (cuts, Q)
-        member = member.astype(jnp.float32)
-        s, n = (
-            jnp.matmul(each.astype(jnp.float32), member.T, precision=jax.lax.Precision.HIGHEST)
-            for each in (rows, both)
-        )  # (B, cuts)
-        each = surprise(s.astype(rows.dtype), n.astype(rows.dtype), share[:, None])
-        return averaged(jnp.maximum(each, 0), 1)
-
-    return jax.lax.map(one, (placed.lonely, placed.thresholds)).T
 
 
 def _room(sample: TwoSample) -> Room:

@@ -37,30 +37,43 @@ class Shifts(Statistic):
         self, points: np.ndarray, n_rows: int, transform: Transform | None = None
     ) -> PreparedBatches:
         """Keep the way back to the user's columns; without one, the features are looked at."""
-
-        def placed(
-            rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own: bool
-        ) -> _Placed:
-            columns = columns_of(points, transform)
-            features = columns_of(points, None)
-            columns, features = (np.where(used[:, None], x, 0) for x in (columns, features))
-            return _Placed(*map(jnp.asarray, (columns, features, used)))
-
         return PreparedBatches(
             settings={
                 "shifts": list(NUMBERS),
                 "of": "features" if transform is None else "columns",
             },
-            start=lambda seed, chunk: each_pool(placed, _evaluated, seed, chunk),
+            start=each_pool(functools.partial(_placed, transform), _evaluated),
             room=_room,
             readings=tuple(Reading("shifts", float(i)) for i in range(len(NUMBERS))),
         )
 
 
 class _Placed(NamedTuple):
-    columns: Array  # (N, k) zero for rows not used
+    """Of mean zero and spread one over the rows used, zero for the others."""
+
+    columns: Array  # (N, k)
+    squares: Array  # (N, k)
     features: Array  # (N, r)
-    used: Array  # (N,)
+
+
+def _placed(
+    transform: Transform | None,
+    rng: np.random.Generator,
+    points: np.ndarray,
+    used: np.ndarray,
+    own: bool,
+) -> _Placed:
+    columns = _standard(columns_of(points, transform), used)
+    features = _standard(columns_of(points, None), used)
+    return _Placed(*map(jnp.asarray, (columns, _standard(columns**2, used), features)))
+
+
+def _standard(x: np.ndarray, used: np.ndarray) -> np.ndarray:  # (N, k), (N,) -> (N, k)
+    """In double precision: labellings that give the same must not differ by rounding."""
+    some = x[used].astype(np.float64)
+    spread = some.std(0)
+    z = (x - some.mean(0)) / np.where(spread > 0, spread, 1)
+    return np.where(used[:, None], z, 0)
 
 
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
@@ -71,31 +84,15 @@ def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, 
     ]
     # Of a mean over rows with these shares, in units of the spread of one row.
     fluctuation = jnp.sum(shares[0] ** 2 + shares[1] ** 2, 1, keepdims=True)
-    # In double precision: labellings that give the same must not differ by rounding.
-    difference = shares[1] - shares[0]
-    n_used = jnp.sum(placed.used)
 
-    def standard(x: Array) -> Array:  # (N, k) -> (N, k), zero for rows not used
-        x = x.astype(difference.dtype)
-        x = jnp.where(placed.used[:, None], x - jnp.sum(x, 0) / n_used, 0)
-        spread = jnp.sqrt(jnp.sum(x**2, 0) / n_used)
-        return x / jnp.where(spread > 0, spread, 1)
-
-    def squared(z: Array) -> Array:  # (N, k) of spread one -> (B, k)
-        shift = jnp.matmul(difference, z, precision=jax.lax.Precision.HIGHEST)
+    def squared(z: Array) -> Array:  # (N, k) -> (B, k)
+        shift = jnp.matmul(shares[1] - shares[0], z, precision=jax.lax.Precision.HIGHEST)
         return shift**2 / fluctuation
 
-    columns = standard(placed.columns)
-    return jnp.stack(
-        [
-            averaged(squared(columns), 1),
-            averaged(squared(standard(columns**2)), 1),
-            jnp.sum(squared(standard(placed.features)), 1),
-        ],
-        1,
-    )
+    columns, squares, features = map(squared, placed)
+    return jnp.stack([averaged(columns, 1), averaged(squares, 1), jnp.sum(features, 1)], 1)
 
 
 def _room(sample: TwoSample) -> Room:
     n, d = sample.points.shape[-2:]
-    return Room(64 * n * d, 80 * n)
+    return Room(80 * n * d, 80 * n)

@@ -8,7 +8,9 @@ by a share of its own, the deviance of Wilks: about the square of a normal numbe
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.nn import logsumexp
 
@@ -21,6 +23,11 @@ class Counts(NamedTuple):
     data: Array  # (N, B)
     both: Array  # (N, B) data and reference
     share: Array  # (B,) of the data in rows that are alike
+
+    @property
+    def side_by_side(self) -> Array:  # (N, 2 B)
+        """In single precision, in which numbers of rows are exact."""
+        return jnp.concatenate([self.data, self.both], 1).astype(jnp.float32)
 
 
 def counts_of(reference: Array, data: Array) -> Counts:  # (B, N) twice
@@ -58,6 +65,28 @@ def surprise(data: Array, both: Array, share: Array) -> Array:
 
 def _part(seen: Array, expected: Array) -> Array:
     return seen * (jnp.log(jnp.maximum(seen, LEAST)) - jnp.log(jnp.maximum(expected, LEAST)))
+
+
+def cuts_of(n_rows: int, at_most: int) -> np.ndarray:
+    """Numbers of rows from 1 to half of all, about two for each factor of two; no more than most.
+
+    >>> cuts_of(30, 30).tolist()
+    [1, 2, 3, 4, 6, 8, 11]
+    """
+    powers = np.arange(0, max(2 * np.log2(max(n_rows, 2) / 2), 1))
+    return np.minimum(np.unique(np.round(2 ** (powers / 2)).astype(int)), at_most)
+
+
+def tail(counts: Counts, values: Array, thresholds: Array) -> Array:  # (N,), (cuts,) -> (B,)
+    """How surprisingly many of the rows whose value reaches a threshold are data.
+
+    The values know nothing of labels. Equal ones are on the same side of a threshold, so that no
+    order decides between them; rows of -inf are in no tail.
+    """
+    member = (values >= thresholds[:, None]).astype(jnp.float32)  # (cuts, N)
+    found = jnp.matmul(member, counts.side_by_side, precision=jax.lax.Precision.HIGHEST)
+    data, both = jnp.split(found.astype(counts.data.dtype), 2, axis=1)
+    return averaged(jnp.maximum(surprise(data, both, counts.share), 0), 0)
 
 
 def averaged(surprises: Array, axis: int, among: Array | None = None) -> Array:
