@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from sparker.tables.checks import cautions
+from sparker.tables.checks import cautions, far_values
 from sparker.tables.copies import row_hashes, shared
 
 pytestmark = pytest.mark.unit
@@ -305,3 +305,28 @@ def test_single_rows(d):
     assert codes(normal(50, d), normal(1, d, seed=1)) == []
     assert codes(np.zeros((3, d)), np.zeros((1, d))) == []
     assert codes(normal(1, d), normal(30, d, seed=1)) == ["few reference rows"]
+
+
+@pytest.mark.parametrize("draw", ORDINARY.values(), ids=ORDINARY.keys())
+def test_values_of_ordinary_tables_are_not_far(draw):
+    rng = np.random.default_rng(8)
+    reference, data = np.asarray(draw(rng, 2000), float), np.asarray(draw(rng, 500), float)
+    assert far_values(reference, data, names=()) == []
+
+
+def test_codes_for_missing_values_are_named():
+    reference, data = normal(1000), normal(300, seed=1)
+    reference[:20, 0] = data[:6, 0] = -999
+    data[7, 2] = 1e30
+    [found] = far_values(reference, data, names=("energy", "angle", "time"))
+    assert found.code == "far values"
+    assert "26 of the 1300 in column energy (-999), 1 of the 1300 in column time (1e+30)" in (
+        found.text
+    )
+
+
+def test_of_many_columns_with_far_values_three_are_named():
+    rows = normal(500, d=8)
+    rows[np.arange(8), np.arange(8)] = 1e6
+    [found] = far_values(rows, names=())
+    assert "some in 5 more" in found.text

@@ -149,7 +149,8 @@ def test_edges_and_shifts_look_at_the_columns_of_the_user():
     sample = batch(rng, ties=True)
     turned, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     fitted = sample._replace(points=np.asarray(sample.points) @ turned)
-    transform = Transform(np.arange(3), np.zeros(3), turned, turned.T)
+    limit = np.full(3, np.inf)
+    transform = Transform(np.arange(3), np.zeros(3), turned, turned.T, -limit, limit)
     for statistic in (Edges(), Shifts()):
         there = values(statistic, fitted, transform=transform)
         np.testing.assert_allclose(there[:, 0], values(statistic, sample)[:, 0], rtol=1e-4)

@@ -17,7 +17,7 @@ from sparker.engine.sample import in_one_precision
 from sparker.nulls import Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
-from sparker.tables.checks import Caution, cautions
+from sparker.tables.checks import Caution, cautions, far_values
 from sparker.tables.columns import listed
 from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
@@ -100,8 +100,9 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     n_rows = {of: len(table.points) for of, table in tables.items()}
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
+    labels = [label.removeprefix("column ") for label in encoding.labels]
+    noted += far_values(*points, names=labels)
     if groups is None and strata is None:
-        labels = [label.removeprefix("column ") for label in encoding.labels]
         noted += cautions(points[0], points[1], labels)
     own, others = encoded["reference"], encoded["data"]
     return Intake(
@@ -157,6 +158,8 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     encoding, _, encoded, _, noted = _encoded({"reference": table}, config, beside)
     n_rows = {"reference": len(table.points)}
     noted += rows_dropped(encoded, n_rows)
+    labels = [label.removeprefix("column ") for label in encoding.labels]
+    noted += far_values(encoded["reference"].points, names=labels)
     return Alone(
         encoded["reference"].points,
         _kept_of("reference_weights", weights, encoded, n_rows),

@@ -13,7 +13,7 @@ from sparker.statistics.contract import Prepared, Statistic
 from sparker.system.digest import digest
 from sparker.system.versions import versions
 
-FORMAT = 5
+FORMAT = 6
 """The format of a store; one of another format is not continued."""
 
 

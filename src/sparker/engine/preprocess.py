@@ -2,7 +2,8 @@
 
 Each option is a function of points that does not know which are data. It returns a ``Transform``,
 which the result keeps and applies to new rows. Columns that do not vary are dropped: they tell
-nothing and have no scale.
+nothing and have no scale. Values far beyond all others (``sparker.ordinary``) are left where a
+column's ordinary values end: they would otherwise decide how wide everything else is.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
+
+from sparker.ordinary import Ordinary, ordinary
 
 
 class Transform(NamedTuple):
@@ -19,6 +22,8 @@ class Transform(NamedTuple):
     centre: np.ndarray  # (d,) what is subtracted; of a column not kept, its constant value
     matrix: np.ndarray  # (k,) one factor a column, or (k, r)
     back: np.ndarray  # its inverse where the points vary, (k,) or (r, k)
+    low: np.ndarray  # (d,) values further out are taken to be here
+    high: np.ndarray
 
     @property
     def dropped(self) -> np.ndarray:
@@ -59,7 +64,9 @@ class Transform(NamedTuple):
             raise ValueError(
                 f"rows have {points.shape[1]} features, the test was made with {len(self.centre)}"
             )
-        fitted = _columns(points, self.kept) - self.centre[self.kept].astype(points.dtype)
+        limits = Ordinary(self.low[self.kept], self.high[self.kept])
+        fitted = limits.clipped(_columns(points, self.kept))
+        fitted -= self.centre[self.kept].astype(points.dtype)
         matrix = self.matrix.astype(points.dtype)
         if matrix.ndim == 2:
             return fitted @ matrix
@@ -97,9 +104,11 @@ def standardise(points: np.ndarray) -> Transform:
     >>> transform(np.array([[1.0, 7.0, 0.25]])).tolist(), transform.dropped.tolist()
     ([[-1.0, 0.0]], [1])
     """
-    kept, centre = _varying(points)
-    scale = _spread(points, kept, centre)
-    return Transform(kept, centre, 1 / scale, scale)
+    limits = ordinary(points)
+    usual = limits.without(points)
+    kept, centre = _varying(usual)
+    scale = _spread(usual, kept, centre)
+    return Transform(kept, centre, 1 / scale, scale, *limits)
 
 
 BLOCK_VALUES = 2**20
@@ -132,7 +141,7 @@ def decorrelate(points: np.ndarray) -> Transform:
     plain = standardise(points)
     if len(plain.kept) == 1:
         return plain
-    standardised = plain(points)
+    standardised = plain(Ordinary(plain.low, plain.high).without(points))
     covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
     if np.trace(covariance) ** 2 >= MAX_DIRECTIONS * np.sum(covariance**2):
         return plain  # too many count already
@@ -144,7 +153,7 @@ def decorrelate(points: np.ndarray) -> Transform:
     # Stretched along the axes and turned back, so that each coordinate stays close to a column.
     stretch = variance ** (-power / 2)
     forth, back = (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
-    return Transform(plain.kept, plain.centre, plain.matrix[:, None] * forth, back * plain.back)
+    return plain._replace(matrix=plain.matrix[:, None] * forth, back=back * plain.back)
 
 
 def _flattening(variance: np.ndarray) -> float:
@@ -169,7 +178,7 @@ def unchanged(points: np.ndarray) -> Transform:
     """The columns as they are, for features that share a scale already."""
     kept, centre = _varying(points)
     centre[kept] = 0
-    return Transform(kept, centre, np.ones(len(kept)), np.ones(len(kept)))
+    return Transform(kept, centre, np.ones(len(kept)), np.ones(len(kept)), *ordinary(points))
 
 
 def whiten(points: np.ndarray) -> Transform:
@@ -178,6 +187,8 @@ def whiten(points: np.ndarray) -> Transform:
     Directions in which the points do not vary, such as those beyond the number of rows, are left
     out.
     """
+    limits = ordinary(points)
+    points = limits.without(points)
     kept, centre = _varying(points)
     scale = _spread(points, kept, centre)  # which direction is flat must not depend on units
     standardised = (_columns(points, kept) - centre[kept]) / scale
@@ -187,7 +198,7 @@ def whiten(points: np.ndarray) -> Transform:
     solid = variance > floor
     matrix = directions[:, solid] / np.sqrt(variance[solid])
     back = directions[:, solid] * np.sqrt(variance[solid])
-    return Transform(kept, centre, matrix / scale[:, None], back.T * scale)
+    return Transform(kept, centre, matrix / scale[:, None], back.T * scale, *limits)
 
 
 def principal_directions(

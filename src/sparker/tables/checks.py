@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparker.ordinary import MAX_VALUES, ordinary
 from sparker.tables.copies import Repeats, Shared, repeats, row_hashes, shared
 from sparker.tables.neighbours import Trace, trace
 
@@ -21,7 +22,9 @@ FINDINGS = (UNSEEN, LACKING)
 class Caution(NamedTuple):
     """What the reader of a p-value should know of the tables."""
 
-    code: str  # "shared rows", "duplicates", "order", "few reference rows", "few rows"; see intake
+    code: str
+    """"shared rows", "duplicates", "order", "far values", "few reference rows", "few rows", and
+    what the module ``intake`` adds."""
     text: str
 
     @property
@@ -61,6 +64,58 @@ def cautions(reference: np.ndarray, data: np.ndarray, names: Sequence[str]) -> l
     if signs:
         found.append(Caution("order", _ordered(signs)))
     return found + _sizes(len(reference), len(data), data.shape[1])
+
+
+MAX_NAMED = 3
+"""Columns that are named, those with most far values first."""
+
+
+def far_values(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
+    """Values so far from all others of their column that they are taken to be nearer.
+
+    A long tail reaches as far, but without a gap, and is nothing to speak of.
+
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> rows[:5, 1] = -999
+    >>> [caution] = far_values(rows, names=("x", "y"))
+    >>> caution.text.partition(":")[0]
+    'far from all other values lie 5 of the 300 in column y (-999)'
+    """
+    n_rows = sum(map(len, samples))
+    every = 1 + n_rows * samples[0].shape[1] // MAX_VALUES
+    limits = ordinary(np.concatenate([points[::every] for points in samples]))
+    low = np.min([points.min(0) for points in samples], axis=0)
+    high = np.max([points.max(0) for points in samples], axis=0)
+    found = []
+    for column in np.flatnonzero((low < limits.low) | (high > limits.high)):
+        values = np.concatenate([points[:, column] for points in samples])
+        start, end = limits.low[column], limits.high[column]
+        away = abs(values - (start + end) / 2) / (end - start)
+        if not np.any((away > 1 / 4) & (away <= 1 / 2)):
+            far = values[away > 1 / 2]
+            found.append((len(far), column, far))
+    if not found:
+        return []
+    found.sort(key=lambda one: (-one[0], one[1]))
+    said = [
+        f"{n} of the {n_rows} in column {names[int(column)] if len(names) else column} "
+        f"({_most_common(far)})"
+        for n, column, far in found[:MAX_NAMED]
+    ]
+    if len(found) > MAX_NAMED:
+        said.append(f"some in {len(found) - MAX_NAMED} more")
+    text = (
+        f"far from all other values lie {', '.join(said)}: they do not count for the scale of a "
+        "column, and how far away they are makes no difference; if they stand for missing values, "
+        "leave these fields empty in both files"
+    )
+    return [Caution("far values", text)]
+
+
+def _most_common(values: np.ndarray) -> str:
+    different, counts = np.unique(values, return_counts=True)
+    example = f"{different[np.argmax(counts)]:.6g}"
+    return example if len(different) == 1 else f"{example}, for instance"
 
 
 def _shared(found: Shared, n_reference: int, n_data: int) -> str:
