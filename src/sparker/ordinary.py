@@ -15,7 +15,7 @@ REACH = 20.0
 Of exponential and log-normal columns next to no value is that far away.
 """
 
-MAX_VALUES = 2**22
+MAX_VALUES = 2**20
 """Values from which ranges are taken; of larger tables, random rows."""
 
 
@@ -33,7 +33,8 @@ class Ordinary(NamedTuple):
         """The points with values that lie beyond brought to the limits, in their precision."""
         with np.errstate(over="ignore"):  # beyond what the precision can hold: no limit
             low, high = self.low.astype(points.dtype), self.high.astype(points.dtype)
-        return np.clip(points, low, high)
+        clipped = np.maximum(points, low)
+        return np.minimum(clipped, high, out=clipped)
 
     def without(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, d)
         """The points with values that lie beyond brought to the middle, where they tell nothing."""

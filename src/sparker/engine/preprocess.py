@@ -6,7 +6,7 @@ nothing and have no scale. Values far beyond all others (``sparker.ordinary``) a
 column's ordinary values end: they would otherwise decide how wide everything else is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -65,12 +65,18 @@ class Transform(NamedTuple):
                 f"rows have {points.shape[1]} features, the test was made with {len(self.centre)}"
             )
         limits = Ordinary(self.low[self.kept], self.high[self.kept])
-        fitted = limits.clipped(_columns(points, self.kept))
-        fitted -= self.centre[self.kept].astype(points.dtype)
-        matrix = self.matrix.astype(points.dtype)
-        if matrix.ndim == 2:
-            return fitted @ matrix
-        fitted *= matrix  # in place: rows may be millions
+        centre, matrix = (
+            self.centre[self.kept].astype(points.dtype),
+            self.matrix.astype(points.dtype),
+        )
+        fitted = np.empty((len(points), matrix.shape[-1]), points.dtype)
+        for some in _blocks(points):
+            rows = limits.clipped(_columns(points[some], self.kept))
+            rows -= centre
+            if matrix.ndim == 1:
+                np.multiply(rows, matrix, out=fitted[some])
+            else:
+                np.matmul(rows, matrix, out=fitted[some])
         return fitted
 
     def inverse(self, fitted: np.ndarray) -> np.ndarray:  # (..., r) -> (..., d)
@@ -104,11 +110,16 @@ def standardise(points: np.ndarray) -> Transform:
     >>> transform(np.array([[1.0, 7.0, 0.25]])).tolist(), transform.dropped.tolist()
     ([[-1.0, 0.0]], [1])
     """
+    return _standardised(points)[0]
+
+
+def _standardised(points: np.ndarray) -> tuple[Transform, np.ndarray]:
+    """And the points without values far beyond all others."""
     limits = ordinary(points)
     usual = limits.without(points)
     kept, centre = _varying(usual)
     scale = _spread(usual, kept, centre)
-    return Transform(kept, centre, 1 / scale, scale, *limits)
+    return Transform(kept, centre, 1 / scale, scale, *limits), usual
 
 
 BLOCK_VALUES = 2**20
@@ -138,10 +149,10 @@ def decorrelate(points: np.ndarray) -> Transform:
     >>> abs(np.cov(decorrelate(x)(x).T)).round(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    plain = standardise(points)
+    plain, usual = _standardised(points)
     if len(plain.kept) == 1:
         return plain
-    standardised = plain(Ordinary(plain.low, plain.high).without(points))
+    standardised = plain(usual)
     covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
     if np.trace(covariance) ** 2 >= MAX_DIRECTIONS * np.sum(covariance**2):
         return plain  # too many count already
@@ -217,6 +228,13 @@ def principal_directions(
     return np.pad(found, [(0, 0), (0, n - found.shape[1])])
 
 
+def _blocks(points: np.ndarray) -> Iterator[slice]:
+    """Rows that stay in the caches together."""
+    size = max(1, BLOCK_VALUES // points.shape[1])
+    for start in range(0, len(points), size):
+        yield slice(start, start + size)
+
+
 def _columns(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """These columns; all of them are not copied."""
     return points if len(kept) == points.shape[1] else points[:, kept]
@@ -225,9 +243,8 @@ def _columns(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
 def _spread(points: np.ndarray, kept: np.ndarray, centre: np.ndarray) -> np.ndarray:  # (k,)
     """The standard deviations of columns, in double precision and block by block."""
     total = np.zeros(len(kept))
-    size = max(1, BLOCK_VALUES // points.shape[1])
-    for start in range(0, len(points), size):
-        away = _columns(points[start : start + size], kept) - centre[kept]
+    for some in _blocks(points):
+        away = _columns(points[some], kept) - centre[kept]
         total += np.einsum("ij,ij->j", away, away)
     return np.sqrt(total / len(points))
 

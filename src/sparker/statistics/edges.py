@@ -62,9 +62,10 @@ def columns_of(points: np.ndarray, transform: Transform | None) -> np.ndarray:  
         some = np.sort(np.random.default_rng(0).choice(n_columns, most, replace=False))
     found = points[:, some] if transform is None else transform.deviations(points, some)
     # Neither an offset nor a unit may use up the digits of single precision.
-    found = found - found.mean(0, dtype=np.float64)
-    largest = np.abs(found).max(0)
-    return np.asarray(found / np.where(largest > 0, largest, 1), np.float32)
+    found = found - found.mean(0, dtype=np.float64).astype(found.dtype)
+    largest = np.maximum(found.max(0), -found.min(0))
+    found /= np.where(largest > 0, largest, 1)
+    return found.astype(np.float32, copy=False)
 
 
 class _Placed(NamedTuple):

@@ -28,8 +28,9 @@ def nearest(
         distances, rows = (np.asarray(each) for each in found)
     else:  # an offset would use up the digits of single precision
         x = points - points.mean(0, dtype=np.float64).astype(points.dtype)
-        unit = float(np.abs(x).max()) or 1.0  # nor may squares overflow
-        rows, distances = _by_products((x / x.dtype.type(unit)).astype(np.float32), queries, k + 1)
+        unit = max(float(x.max()), -float(x.min())) or 1.0  # nor may squares overflow
+        x /= x.dtype.type(unit)
+        rows, distances = _by_products(x.astype(np.float32, copy=False), queries, k + 1)
         distances = distances * unit
     # A row is at no distance from itself, but so are its copies: any of them is left out in turn.
     itself = rows == queries[:, None]

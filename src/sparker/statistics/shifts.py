@@ -63,17 +63,24 @@ def _placed(
     used: np.ndarray,
     own: bool,
 ) -> _Placed:
-    columns = _standard(columns_of(points, transform), used)
-    features = _standard(columns_of(points, None), used)
-    return _Placed(*map(jnp.asarray, (columns, _standard(columns**2, used), features)))
+    columns = features = jnp.asarray(columns_of(points, transform))
+    if transform is not None and transform.matrix.ndim == 2:
+        features = jnp.asarray(columns_of(points, None))
+    return _standardised(columns, features, jnp.asarray(used))
 
 
-def _standard(x: np.ndarray, used: np.ndarray) -> np.ndarray:  # (N, k), (N,) -> (N, k)
+@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+def _standardised(columns: Array, features: Array, used: Array) -> _Placed:
     """In double precision: labellings that give the same must not differ by rounding."""
-    some = x[used].astype(np.float64)
-    spread = some.std(0)
-    z = (x - some.mean(0)) / np.where(spread > 0, spread, 1)
-    return np.where(used[:, None], z, 0)
+
+    def standard(x: Array) -> Array:  # (N, k) -> (N, k)
+        x = x.astype(jnp.float64)
+        centred = jnp.where(used[:, None], x - jnp.sum(x, 0, where=used[:, None]) / used.sum(), 0)
+        spread = jnp.sqrt(jnp.sum(centred**2, 0) / used.sum())
+        return centred / jnp.where(spread > 0, spread, 1)
+
+    z = standard(columns)
+    return _Placed(z, standard(z**2), standard(features))
 
 
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)

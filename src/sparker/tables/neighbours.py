@@ -80,10 +80,12 @@ def _ranks(rows: np.ndarray) -> np.ndarray:
         if np.all(ordered[1:] > ordered[:-1]):
             ranks[order, j] = np.arange(n) - (n - 1) / 2
             continue
-        first, last = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
-        ranks[:, j] = (first + last - n) / 2
-        if n - (last - first).max() < max(5 * n**0.5, MIN_ROWS):
+        ends = np.append(np.flatnonzero(ordered[1:] > ordered[:-1]) + 1, n)
+        sizes = np.diff(ends, prepend=0)
+        if n - sizes.max() < max(5 * n**0.5, MIN_ROWS):
             ranks[:, j] = 0
+        else:
+            ranks[order, j] = np.repeat(ends - (n + sizes) / 2, sizes)
     return ranks
 
 
