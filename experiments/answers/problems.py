@@ -6,6 +6,7 @@ A problem draws ``(rng, n_reference, n_data, n_planted)`` -> reference rows, dat
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -104,18 +105,20 @@ def correlated(rng: np.random.Generator, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def table(nominal: np.ndarray, anomalies: np.ndarray) -> Draw:
+class Table(NamedTuple):
     """Disjoint rows of a table, and some of another kind."""
 
-    def draw(
-        rng: np.random.Generator, n_reference: int, n_data: int, n_planted: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        turn = rng.permutation(len(nominal))
-        data = nominal[turn[:n_data]].copy()
-        data[:n_planted] = anomalies[rng.choice(len(anomalies), n_planted, replace=False)]
-        return nominal[turn[n_data : n_data + n_reference]], data
+    nominal: np.ndarray
+    anomalies: np.ndarray
 
-    return draw
+    def __call__(
+        self, rng: np.random.Generator, n_reference: int, n_data: int, n_planted: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A sample of it."""
+        turn = rng.permutation(len(self.nominal))
+        data = self.nominal[turn[:n_data]].copy()
+        data[:n_planted] = self.anomalies[rng.choice(len(self.anomalies), n_planted, replace=False)]
+        return self.nominal[turn[n_data : n_data + n_reference]], data
 
 
 def problems(folder: Path | None) -> dict[str, Draw]:
@@ -135,8 +138,8 @@ def problems(folder: Path | None) -> dict[str, Draw]:
         "2-D ring": toy(2, ring),
         "5-d correlation": toy(5, correlated),
         "20-d cluster": toy(20, cluster),
-        "digits, hidden 0": table(pixels[digit != 0], pixels[digit == 0]),
-        "digits, hidden 8": table(pixels[digit != 8], pixels[digit == 8]),
+        "digits, hidden 0": Table(pixels[digit != 0], pixels[digit == 0]),
+        "digits, hidden 8": Table(pixels[digit != 8], pixels[digit == 8]),
     }
     if folder is not None:
         for name, (file, kind) in TABLES.items():
@@ -144,11 +147,11 @@ def problems(folder: Path | None) -> dict[str, Draw]:
     return found
 
 
-def _read(folder: Path, name: str, kind: int) -> Draw:
+def _read(folder: Path, name: str, kind: int) -> Table:
     with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
         nominal = file["reference_pool"].astype(np.float32)
     with np.load(folder / f"{OTHER_FILE.get(name, name)}.npz", allow_pickle=False) as file:
         kinds = [key for key in file.files if key.startswith("anomaly")]
         kinds = [key for key in kinds if file[key].shape[1:] == nominal.shape[1:]]
         anomalies = file[kinds[kind]].astype(np.float32)
-    return table(nominal, anomalies)
+    return Table(nominal, anomalies)

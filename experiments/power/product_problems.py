@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from experiments.answers.problems import Draw, table
+from experiments.answers.problems import Draw, Table
 from experiments.power.product_problem import Problem, Sample, planted
 from experiments.power.product_unseen import unseen
 
@@ -109,7 +109,7 @@ def _read(folder: Path, files: tuple[str, ...], other: str, kind: str) -> Draw:
             return arrays[key].astype(np.float32)
 
     nominal = np.concatenate([array(file, "reference_pool") for file in files])
-    return table(nominal, array(other, kind))
+    return Table(nominal, array(other, kind))
 
 
 def _paper() -> Iterator[Problem]:

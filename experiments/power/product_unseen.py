@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 from experiments.answers.problems import (
+    Table,
     cluster,
     correlated,
     ring,
-    table,
     tail,
     toy,
     two_columns,
@@ -64,6 +64,6 @@ def _hidden(
         table="rest",
         n_reference=n_reference,
         n_data=n_data,
-        draw=planted(table(rows[~rare], rows[rare]), n_reference, n_data, share),
+        draw=planted(Table(rows[~rare], rows[rare]), n_reference, n_data, share),
         seen=False,
     )
