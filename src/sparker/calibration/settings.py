@@ -8,6 +8,7 @@ import numpy as np
 
 from sparker.calibration import combine
 from sparker.engine import ensemble, losses, preprocess, widths
+from sparker.statistics.contract import rounded
 from sparker.system.digest import digest
 
 OPTIONS: dict[str, Any] = {
@@ -51,13 +52,21 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {"is": type(value).__name__, **plain(value._asdict())}
+        named = {"is": type(value).__name__, **plain(value._asdict())}
+        if hasattr(value, "fingerprint"):  # it holds functions, and names do not tell what they do
+            named["values"] = fingerprint(value.fingerprint())
+        return named
     if isinstance(value, tuple | list):
         if len(value) > 64:
             return digest(np.asarray(value))
         return [plain(item) for item in value]
     name = getattr(value, "__qualname__", type(value).__qualname__)
     return f"{getattr(value, '__module__', type(value).__module__)}.{name}"
+
+
+def fingerprint(*values: np.ndarray) -> str:
+    """What tells values from others, not to the last bit, which another machine may round."""
+    return digest(*(np.array(rounded(array.ravel())) for array in values))
 
 
 def to_names(settings: Any) -> dict[str, Any]:
