@@ -919,7 +919,7 @@ def test_killed_a_hundred_times_at_any_moment_the_p_value_is_the_same_to_the_bit
     def begin(store):
         return subprocess.Popen(
             [sys.executable, "-m", "sparker", "test", tmp_path / "reference.npy",
-             tmp_path / "data.npy", "--toys", "1000", "--json", "--store", store],
+             tmp_path / "data.npy", "--toys", "400", "--json", "--store", store],
             env=os.environ | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

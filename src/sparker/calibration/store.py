@@ -190,6 +190,6 @@ def _writing(folder: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise ValueError(
-            f"the store {folder} cannot be written: {error.strerror or error}; free some room or choose "
-            "another folder. What was finished before is kept"
+            f"the store {folder} cannot be written: {error.strerror or error}; free some room or "
+            "choose another folder. What was finished before is kept"
         ) from error

@@ -33,7 +33,7 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray
     members = {HEADER: text, **arrays}
     members[DIGEST] = np.frombuffer(digest_by_name(members).encode(), np.uint8)
     with whole_file(path) as file:
-        np.savez(file, allow_pickle=False, **members)  # type: ignore[arg-type]
+        np.savez(file, allow_pickle=False, **members)
 
 
 def read(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
