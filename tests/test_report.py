@@ -340,6 +340,8 @@ def test_the_least_anomalous_sample_has_no_significance(result):
     text = Page(report.render(least)).text
     assert "Significance none" in text
     assert "about 100 % of samples" in text
+    nearly = dataclasses.replace(result, p_value=0.9, above=18, interval=(0.8, 1.0))
+    assert "Significance \u22121.28 \u03c3 (\u22120.84 or less)" in Page(report.render(nearly)).text
 
 
 def test_beyond_all_toys_an_extrapolation_is_given_and_called_that(result, monkeypatch):

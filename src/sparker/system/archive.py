@@ -23,6 +23,9 @@ from sparker.system.plain_json import BYTES_A_CHARACTER, parse
 HEADER = "header"
 DIGEST = "digest"
 
+DAMAGE = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
+"""What may be raised where the contents of a file, made by others, are put to use."""
+
 COPIES = 3
 """Of a part, in memory while it is read."""
 
@@ -31,6 +34,8 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray
     """Write the file whole or not at all, even if the machine stops halfway."""
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     members = {HEADER: text, **arrays}
+    if objects := [name for name, array in members.items() if array.dtype.hasobject]:
+        raise ValueError(f"{', '.join(objects)} would be pickled: only plain arrays are written")
     members[DIGEST] = np.frombuffer(digest_by_name(members).encode(), np.uint8)
     with whole_file(path) as file:
         np.savez(file, allow_pickle=False, **members)
