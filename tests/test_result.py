@@ -414,6 +414,15 @@ def test_a_verdict_is_that_of_the_toys_beside_it(kind, tmp_path):
             sparker.TestResult.load(path)
 
 
+def test_a_verdict_by_a_rule_of_ones_own_is_that_of_its_scores(tmp_path):
+    own = sparker.test(*make_samples(), **QUICK, combine=lambda p: -p.min(1))
+    path = saved(own, tmp_path)
+    assert sparker.TestResult.load(path) == own
+    path.write_bytes(with_header(p_value=0.5)(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"its p-value is 0.5, and its scores give"):
+        sparker.TestResult.load(path)
+
+
 def test_all_that_is_wrong_with_a_result_is_said_at_once(tmp_path):
     path = saved(result_of(), tmp_path)
     path.write_bytes(with_header(seed="x", n_reference=None, frame="os")(path.read_bytes()))

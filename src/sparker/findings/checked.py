@@ -4,6 +4,7 @@ The verdict is made anew of the statistics beside it: no file can say that p is 
 say 0.02.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -66,6 +67,9 @@ OPTIONAL = "data_components", "reference_components", "reference_weights", "data
 COLUMNS = "biufmMUS"
 """What a column of the user's may hold, beside objects."""
 
+MAX_ROWS = 1e15
+"""More than any sample has."""
+
 UNCHECKED = "null_combined_score", "low", "high"
 """Arrays of floats that may hold infinite values."""
 
@@ -88,6 +92,9 @@ def _kinds(values: Mapping[str, Any]) -> Iterator[str]:
             continue
         if not isinstance(array, np.ndarray) or array.dtype.kind not in held:
             yield f"{name} does not hold numbers as it should"
+    for name, array in values["transform"]._asdict().items():
+        if np.asarray(array).dtype.kind not in ("iu" if name == "kept" else "f"):
+            yield f"{name} of its transform does not hold numbers as it should"
     for name in ("observed", "null"):
         if any(np.asarray(part).dtype.kind not in "fiu" for part in values[name]):
             yield f"{name} does not hold numbers"
@@ -182,6 +189,15 @@ def _ranges(values: Mapping[str, Any]) -> Iterator[str]:
     for name, array in floats.items():
         if array is not None and name not in UNCHECKED and not np.isfinite(array).all():
             yield f"{name} has values that are not finite"
+    whole = np.isfinite(values["null"].statistics).all(axis=1)  # others may have counted nothing
+    counts = values["observed"].score_counts, values["null"].score_counts[whole]
+    if not all(np.all((some >= 0) & (some <= MAX_ROWS)) for some in counts):
+        yield "its rows by score are no counts"
+    try:
+        said = values["settings"], values["timings"], values["encoding"].to_dict()
+        json.dumps(said, allow_nan=False)
+    except ValueError:
+        yield "its settings, timings or encoding have numbers that are not finite"
     if not np.all(np.isfinite([scale for _, scale in values["readings"]])):
         yield "a scale is not finite"
     if np.any(values["widths"] <= 0):
@@ -252,6 +268,10 @@ def _verdict(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"n_failed is {values['n_failed']}, and {n_failed} toys are not finite"
     ranked = _ranked(values)
     if ranked is None:
+        above = int(np.sum(values["null_combined_score"] >= values["combined_score"]))
+        possible = [(above + 1) / (values["n_toys"] + 1), above / values["n_toys"]]
+        if values["above"] != above or values["p_value"] not in possible:
+            yield f"its p-value is {values['p_value']}, and its scores give {possible[0]:.6g}"
         return
     for name, said, found in (
         ("p_value", values["p_value"], ranked.p_value),

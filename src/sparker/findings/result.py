@@ -352,7 +352,7 @@ class Result:
         return fit_tail(
             np.asarray(self.observed.statistics),
             np.asarray(self.null.statistics),
-            self.combine,
+            str(self.combine),
             families=families_of(self.readings),
         )
 
