@@ -14,12 +14,15 @@ import zipfile
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import sparker
+from sparker import report
 from sparker.calibration import store as stores
 from sparker.calibration.chunk_file import KIND as CHUNK_OF_TOYS
 from sparker.calibration.chunk_file import read_chunks
 from sparker.calibration.monitor_file import pack
+from sparker.cli.main import main
 from sparker.findings.saved import KIND as RESULT
 from sparker.monitor import KIND as MONITOR
 from sparker.system import archive
@@ -328,13 +331,61 @@ def test_a_file_forged_in_thousands_of_ways_can_be_used_or_is_refused(kind, file
 @pytest.mark.slow
 def test_a_forged_result_that_is_not_refused_has_a_report_and_a_picture(files, tmp_path):
     def show(kind, found):
-        from sparker import report
-
         found.plot()
         assert "</html>" in report.render(found)
 
     for seed in range(10_000, 10_400):
         assert_usable_or_refused(RESULT, files, tmp_path, seed, show)
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
+KEPT = {"kind", "preprocess", "combine", "competition", "frame", "encoding", "readings"}
+"""What must be one of sparker's own words, or is asked for by its name."""
+
+
+def hostile(value):
+    """The same with markup in every text."""
+    if isinstance(value, dict):
+        return {f"{key}": hostile(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [hostile(item) for item in value]
+    return value + HOSTILE if isinstance(value, str) else value
+
+
+def test_texts_of_a_forged_result_stay_texts_in_its_report(files, tmp_path):
+    header, arrays = archive.read(files[RESULT], RESULT)
+    forged = {key: item if key in KEPT else hostile(item) for key, item in header.items()}
+    forged |= {"files": [HOSTILE, HOSTILE], "notes": [HOSTILE]}
+    for column in forged["encoding"]["columns"]:
+        column["column"] += HOSTILE
+    forged["given"] = [[name + HOSTILE, hostile(cells)] for name, cells in header["given"]]
+    archive.write(tmp_path / "result.npz", forged, arrays)
+    page = report.render(sparker.TestResult.load(tmp_path / "result.npz"))
+    plain = report.render(sparker.TestResult.load(files[RESULT]))
+    assert "onerror" in page  # it is there, as a text
+    assert "<img src=x" not in page
+    assert page.count("<script") == plain.count("<script")
+    assert page.count("</script") == plain.count("</script")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("info", RESULT), ("report", RESULT), ("info", MONITOR), ("watch", MONITOR)],
+    ids=" ".join,
+)
+def test_commands_refuse_an_edited_file_in_a_line(command, files, tmp_path):
+    name, kind = command
+    path = tmp_path / files[kind].name
+    with np.load(files[kind]) as file:
+        parts = {part: file[part] for part in file}
+    np.savez(path, **parts | {"reference": parts["reference"] + 1})
+    more = {"report": ["--output", tmp_path / "r.html"], "watch": [tmp_path / "batch.npy"]}
+    np.save(tmp_path / "batch.npy", np.zeros((30, 2)))
+    done = CliRunner().invoke(main, [str(part) for part in (name, path, *more.get(name, []))])
+    assert done.exit_code == 2, done.output
+    assert f"{path.name} is not a " in done.stderr
+    assert "contents are not those it was written with" in " ".join(done.stderr.split())
+    assert not (tmp_path / "r.html").exists()
 
 
 @functools.cache
