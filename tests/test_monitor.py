@@ -123,7 +123,7 @@ def test_other_files_are_refused(monitor, tmp_path):
     monitor.save(tmp_path / "monitor.npz")
     header, contents = archive.read(tmp_path / "monitor.npz", "monitor")
     archive.write(tmp_path / "evil.npz", header | {"combine": "os.system"}, contents)
-    with pytest.raises(ValueError, match=r"there is no option .os.system."):
+    with pytest.raises(ValueError, match=r"there is no combine .os.system.; it is one of"):
         sparker.Monitor.load(tmp_path / "evil.npz")
 
 
@@ -142,7 +142,28 @@ TABLE = "statistics_of_60"
          r"toys of \[400\] of 400 reference rows"),
         (lambda h: {"settings": [60]}, {}, "items"),
         (lambda h: {"settings": {"60": 1}}, {}, "not iterable"),
-        (lambda h: {"chunk": 1e400}, {}, "infinity"),
+        (lambda h: {"chunk": 1e400}, {}, "chunk is inf, no whole number"),
+        (lambda h: {"chunk": 10**9}, {}, "chunk is 1000000000, no whole number from 1 to 4096"),
+        (lambda h: {"chunk": 0}, {}, "chunk is 0"),
+        (lambda h: {"seed": -1}, {}, "seed is -1"),
+        (lambda h: {"seed": 1}, {}, "toys for batches of 60 were made with other seed"),
+        (lambda h: {"widths": h["widths"] | {"steps": 10**9}}, {}, "steps is 1000000000, no"),
+        (lambda h: {"widths": h["widths"] | {"steps": 301}}, {}, "made with other steps"),
+        (lambda h: {"widths": h["widths"] | {"n_widths": 2}}, {}, "made with other n_widths"),
+        (lambda h: {"widths": h["widths"] | {"span": {"option": "softmax"}}}, {}, "no span .softm"),
+        (lambda h: {"widths": h["widths"] | {"span": None}}, {}, "not subscriptable"),
+        (lambda h: {"config": h["config"] | {"n_candidates": 2**40}}, {}, "n_candidates is 10995"),
+        (lambda h: {"config": h["config"] | {"n_kernels": 99}}, {}, "toys of 60 rows for 99 kern"),
+        (lambda h: {"config": h["config"] | {"clip": 4.0}}, {}, "made with other kernels"),
+        (lambda h: {"config": h["config"] | {"loss": 5}}, {}, "not subscriptable"),
+        (lambda h: {"preprocess": "whiten"}, {}, "made with other preprocess"),
+        (lambda h: {"preprocess": "harmonic"}, {}, "there is no preprocess .harmonic."),
+        (lambda h: {"missing": "ignore"}, {}, "missing is .ignore."),
+        (lambda h: {"notes": "abc"}, {}, "notes are no list"),
+        (lambda h: {}, {"reference": normal(1, 400)}, "made with other reference"),
+        (lambda h: {}, {"reference": normal(0, 399)}, "other reference and reference_rows"),
+        (lambda h: {}, {"reference": np.full((400, 2), np.nan)}, "reference"),
+        (lambda h: {}, {"weights": np.ones(500)}, "weights are of another reference"),
         (lambda h: {"expected": "some"}, {}, "some"),
         (lambda h: {}, {TABLE: np.zeros((60, 3, 1))}, "same shape"),
         (lambda h: {}, {TABLE: np.zeros((59, 3))}, "same shape"),
@@ -160,6 +181,27 @@ def test_damaged_files_are_refused(monitor, tmp_path, of_header, of_contents, me
     )
     with pytest.raises(ValueError, match=f"is not a monitor of this version.*{message}"):
         sparker.Monitor.load(tmp_path / "damaged.npz")
+
+
+def test_a_monitor_that_was_edited_is_refused(monitor, tmp_path):
+    path = tmp_path / "monitor.npz"
+    monitor.save(path)
+    with np.load(path) as file:
+        parts = {name: file[name] for name in file}
+    other = normal(0, 400)
+    other[7, 1] = np.nextafter(other[7, 1], 1)
+    for changed in ({"reference": other}, {TABLE: parts[TABLE] + 1}):
+        np.savez(path, **(parts | changed))
+        with pytest.raises(ValueError, match="contents are not those it was written with"):
+            sparker.Monitor.load(path)
+    np.savez(path, **parts)
+    assert sparker.Monitor.load(path).sizes == (BATCH,)
+
+
+def test_a_monitor_that_could_not_be_loaded_is_not_saved(monitor, tmp_path):
+    with pytest.raises(ValueError, match="chunk is 1000000, no whole number from 1 to 4096"):
+        dataclasses.replace(monitor, chunk=10**6).save(tmp_path / "monitor.npz")
+    assert not list(tmp_path.iterdir())
 
 
 def test_functions_of_ones_own_cannot_be_saved(tmp_path):

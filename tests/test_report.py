@@ -1,5 +1,6 @@
 """The report: says what the result says, opens offline, and runs nothing of what it is given."""
 
+import base64
 import contextlib
 import csv
 import dataclasses
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 import sparker
 from sparker import report
@@ -25,6 +27,7 @@ from sparker.findings import words
 from sparker.findings.bound import AtLeast
 from sparker.findings.regions import Condition
 from sparker.report.histograms import Beside, View, histogram
+from sparker.report.thumbnails import thumbnails
 from sparker.tables.encoding import plain_encoding
 
 N_REFERENCE, N_DATA, N_PLANTED = 200, 60, 15
@@ -340,6 +343,8 @@ def test_the_least_anomalous_sample_has_no_significance(result):
     text = Page(report.render(least)).text
     assert "Significance none" in text
     assert "about 100 % of samples" in text
+    nearly = dataclasses.replace(result, p_value=0.9, above=18, interval=(0.8, 1.0))
+    assert "Significance \u22121.28 \u03c3 (\u22120.84 or less)" in Page(report.render(nearly)).text
 
 
 def test_beyond_all_toys_an_extrapolation_is_given_and_called_that(result, monkeypatch):
@@ -821,6 +826,32 @@ def test_more_kernels_than_can_be_chosen(result):
     labels = page.json["axes"]["labels"]
     assert sum(label.startswith("f of kernel") for label in labels.values()) == 8
     assert len(report.kernels.table(many)) == min(6 * n, report.kernels.KERNELS)
+
+
+def test_nothing_but_pixels_of_a_picture_gets_into_the_report(result, tmp_path):
+    """Not the colour profile, nor a comment, nor what was written behind the picture."""
+    secret = b"<script>alert('behind')</script>"
+    comment = PngInfo()
+    comment.add_text("Comment", "<script>alert('comment')</script>")
+    exif = Image.Exif()
+    exif[0x010E] = "<script>alert('exif')</script>"
+    picture = Image.new("RGB", (8, 8), "red")
+    picture.save(tmp_path / "a.png", pnginfo=comment, icc_profile=secret, exif=exif)
+    picture.save(tmp_path / "b.jpg", icc_profile=secret, exif=exif, comment=secret)
+    for name in ("a.png", "b.jpg"):
+        with (tmp_path / name).open("ab") as file:
+            file.write(secret)
+    for uri in thumbnails([tmp_path / "a.png", str(tmp_path / "b.jpg")], [0, 1]).values():
+        content = base64.b64decode(uri.partition(",")[2])
+        assert b"script" not in content
+        assert Image.open(io.BytesIO(content)).info == {}
+
+
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_read(result, tmp_path, monkeypatch):
+    Image.new("1", (9000, 9000)).save(tmp_path / "large.png")
+    monkeypatch.setattr(Image.Image, "thumbnail", None)
+    with pytest.raises(ValueError, match=r"images\[0\] cannot be shown: it has 9000 x 9000 pixels"):
+        thumbnails([tmp_path / "large.png"], [0])
 
 
 def test_pictures_of_all_kinds(result, tmp_path):

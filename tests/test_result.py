@@ -18,6 +18,7 @@ from sparker.calibration.settings import plain
 from sparker.findings import words
 from sparker.findings.result import TUPLES
 from sparker.system import archive
+from sparker.system.digest import digest_by_name
 from sparker.tables.encoding import plain_encoding
 
 N_REFERENCE, N_DATA = 200, 50
@@ -189,20 +190,34 @@ def described(shape: str, dtype: str = "'<f8'") -> str:
 STATISTICS = "observed.statistics.npy"
 
 
+def sealed(whole: bytes) -> bytes:
+    """The same file with its digest made anew, as far as it is one that can have any."""
+    try:
+        with np.load(io.BytesIO(whole)) as archive:
+            arrays = {name: archive[name] for name in archive if name != "digest"}
+        digest = np.frombuffer(digest_by_name(arrays).encode(), np.uint8)
+    except Exception:
+        return whole
+    file = io.BytesIO()
+    np.save(file, digest)
+    return rewritten(whole, {"digest.npy": file.getvalue()})
+
+
+def rewritten(whole: bytes, members, compression=zipfile.ZIP_STORED) -> bytes:
+    """A file with other members in place of some; those that are None are left out."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(out, "w") as new:
+        for info in old.infolist():
+            content = members.get(info.filename, old.read(info))
+            if content is not None:
+                packed = compression if info.filename in members else info.compress_type
+                new.writestr(info.filename, content, packed)
+    return out.getvalue()
+
+
 def with_member(content, name=STATISTICS, compression=zipfile.ZIP_STORED):
     """The file of a result with one member replaced."""
-
-    def make(whole: bytes) -> bytes:
-        out = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(out, "w") as new:
-            for info in old.infolist():
-                if info.filename == name:
-                    new.writestr(name, content, compression)
-                else:
-                    new.writestr(info.filename, old.read(info))
-        return out.getvalue()
-
-    return make
+    return lambda whole: sealed(rewritten(whole, {name: content}, compression))
 
 
 def with_header(**values):
@@ -220,15 +235,7 @@ def with_header(**values):
 
 
 def without(name):
-    def make(whole: bytes) -> bytes:
-        out = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(out, "w") as new:
-            for info in old.infolist():
-                if info.filename != name:
-                    new.writestr(info.filename, old.read(info))
-        return out.getvalue()
-
-    return make
+    return lambda whole: sealed(rewritten(whole, {name: None}))
 
 
 def cut(share):
@@ -355,6 +362,93 @@ def test_the_files_above_are_refused_for_what_was_done_to_them(tmp_path):
         assert sparker.TestResult.load(path) == result_of()
 
 
+def edited(**values):
+    """The header changed in place, as an editor would: the digest stays as it was."""
+
+    def make(whole: bytes) -> bytes:
+        header = json.loads(np.load(io.BytesIO(whole))["header"].tobytes()) | values
+        file = io.BytesIO()
+        np.save(file, np.frombuffer(json.dumps(header).encode(), np.uint8))
+        return rewritten(whole, {"header.npy": file.getvalue()})
+
+    return make
+
+
+@pytest.mark.parametrize("p_value", [0.5, -5, 0, 1.0001, float("nan"), float("inf"), "0.5", True])
+def test_a_p_value_that_was_edited_is_noticed(p_value, tmp_path):
+    path = saved(result_of(), tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(edited(p_value=p_value)(whole))
+    with pytest.raises(ValueError, match="contents are not those it was written with"):
+        sparker.TestResult.load(path)
+    path.write_bytes(with_header(p_value=p_value)(whole))
+    message = "p.value is .*, and its toys give" if p_value == 0.5 else "p.value is"
+    with pytest.raises(ValueError, match=f"not a test result of this version: .*{message}"):
+        sparker.TestResult.load(path)
+
+
+@pytest.mark.parametrize("kind", ["permutation", "function", "stopped", "options", "expected"])
+def test_a_verdict_is_that_of_the_toys_beside_it(kind, tmp_path):
+    """Also by somebody who knows how the digest is made."""
+    path = saved(result_of(kind), tmp_path)
+    whole, result = path.read_bytes(), result_of(kind)
+    for values, message in (
+        ({"p_value": result.p_value / 2}, "p_value is .* and its toys give"),
+        ({"above": result.above + 1}, "above is"),
+        ({"n_failed": 1}, "n_failed is 1, and 0 toys are not finite"),
+        ({"combined_score": result.combined_score + 1}, "combined_score is"),
+        ({"n_toys": result.n_toys + 1}, "null_combined_score has shape"),
+        ({"interval": [0.9, 0.1]}, "interval of its p-value is 0.9 to 0.1"),
+        ({"interval": [-1.0, 2.0]}, "interval of its p-value is -1.0 to 2.0"),
+        ({"combine": "product" if kind != "function" else "minimum"}, "what its toys give|is"),
+    ):
+        path.write_bytes(with_header(**values)(whole))
+        with pytest.raises(ValueError, match=f"result of this version: .*({message})"):
+            sparker.TestResult.load(path)
+    for array in ("p_by_reading", "p_by_family", "null_combined_score"):
+        changed = np.load(io.BytesIO(whole))[f"{array}"] * 0.9
+        file = io.BytesIO()
+        np.save(file, changed)
+        path.write_bytes(with_member(file.getvalue(), f"{array}.npy")(whole))
+        with pytest.raises(ValueError, match=f"{array} is not what its toys give"):
+            sparker.TestResult.load(path)
+
+
+def test_a_verdict_by_a_rule_of_ones_own_is_that_of_its_scores(tmp_path):
+    own = sparker.test(*make_samples(), **QUICK, combine=lambda p: -p.min(1))
+    path = saved(own, tmp_path)
+    assert sparker.TestResult.load(path) == own
+    path.write_bytes(with_header(p_value=0.5)(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"its p-value is 0.5, and its scores give"):
+        sparker.TestResult.load(path)
+
+
+def test_all_that_is_wrong_with_a_result_is_said_at_once(tmp_path):
+    path = saved(result_of(), tmp_path)
+    path.write_bytes(with_header(seed="x", n_reference=None, frame="os")(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"n_reference is None; seed is 'x'; frame is 'os', which"):
+        sparker.TestResult.load(path)
+
+
+def test_keys_that_are_there_twice_are_refused(tmp_path):
+    path = saved(result_of(), tmp_path)
+    text = np.load(path)["header"].tobytes()
+    twice = text[:-1] + b', "p_value": 0.5}'
+    file = io.BytesIO()
+    np.save(file, np.frombuffer(twice, np.uint8))
+    path.write_bytes(with_member(file.getvalue(), "header.npy")(path.read_bytes()))
+    with pytest.raises(ValueError, match="has the key 'p_value' twice"):
+        sparker.TestResult.load(path)
+
+
+def test_a_file_that_needs_more_memory_than_there_is_is_not_read(tmp_path, monkeypatch):
+    path = saved(result_of(), tmp_path)
+    monkeypatch.setattr(archive, "free_on_machine", lambda: 1e4)
+    monkeypatch.setattr(archive, "_member", None)
+    with pytest.raises(ValueError, match=r"to read it takes .* GiB, and 0.0 GiB are free"):
+        sparker.TestResult.load(path)
+
+
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.npz"):
         sparker.TestResult.load(tmp_path / "nothing.npz")
@@ -376,7 +470,7 @@ def test_a_result_that_cannot_be_written_leaves_the_one_before_and_nothing_else(
 
 
 def test_nothing_but_arrays_is_ever_written(tmp_path):
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(ValueError, match="a would be pickled: only plain arrays"):
         archive.write(tmp_path / "x.npz", {"kind": "x"}, {"a": np.array([Bomb()], object)})
     assert os.listdir(tmp_path) == []
 
@@ -397,6 +491,9 @@ def test_the_result_of_the_least_anomalous_sample_is_json_too(tmp_path):
         *make_samples(), **(QUICK | KINDS["function"] | {"statistic": lowest_of_all})
     )
     assert (result.p_value, result.above) == (1, 11)
+    assert "significance none (" in result.summary()
+    assert "inf" not in result.summary()
+    assert "inf" not in repr(result)
     found = result.to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert sparker.TestResult.load(saved(result, tmp_path)) == result

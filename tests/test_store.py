@@ -1,5 +1,6 @@
 """Stores: what was finished is kept, whatever ends the run, and continued to the same bits."""
 
+import contextlib
 import dataclasses
 import errno
 import functools
@@ -10,15 +11,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 import sparker
 from sparker.calibration import store as stores
+from sparker.calibration.chunk_file import KIND
 from sparker.engine import batch
 from sparker.system import archive
+from sparker.system.digest import digest_of_plain
 
 N_REFERENCE, N_DATA = 200, 50
 N_TOYS, CHUNK = 11, 4
@@ -542,7 +547,8 @@ def test_a_half_written_file_left_behind_is_not_read(store, fits):
 
 def without_numbers(content):
     file = Path("without.npz")
-    archive.write(file, {"kind": stores.KIND}, {"t": np.zeros((4, 3))})
+    test = stores.digest_of_test(stores.read_manifest(Path("store")))
+    archive.write(file, {"kind": KIND, "test": test}, {"t": np.zeros((4, 3))})
     return file.read_bytes()
 
 
@@ -582,7 +588,7 @@ def test_a_damaged_chunk_is_named_and_made_anew_once_it_is_gone(
         (b"[1, 2]", "is not the manifest of a store"),
         (b'{"name": "something else"}', "is not the manifest of a store"),
         (b'{"chunk": "many"}', "is not the manifest of a store"),
-        (b'{"chunk": 4}', "holds toys of another test"),
+        (b'{"chunk": 4}', "is not as sparker wrote it; choose another folder"),
     ],
 )
 def test_the_manifest_of_something_else_is_left_alone(content, message, tmp_path, fits):
@@ -593,12 +599,352 @@ def test_the_manifest_of_something_else_is_left_alone(content, message, tmp_path
     assert (tmp_path / "manifest.json").read_bytes() == content
 
 
+def rewrite_manifest(folder, changes):
+    """As somebody would who knows how the digest is made."""
+    manifest = stores.read_manifest(folder) | changes
+    sealed = manifest | {"digest": digest_of_plain(manifest)}
+    (folder / "manifest.json").write_text(json.dumps(sealed))
+
+
 def test_toys_of_another_version_are_not_continued(store, fits):
-    manifest = json.loads((store / "manifest.json").read_text())
-    (store / "manifest.json").write_text(json.dumps(manifest | {"sparker": "0.0.1", "format": 0}))
-    with pytest.raises(ValueError, match=r"format \(0 there, 5 here\); sparker \(0.0.1 there"):
+    rewrite_manifest(store, {"sparker": "0.0.1", "format": 0})
+    with pytest.raises(ValueError, match=r"format \(0 there, \d+ here\); sparker \(0.0.1 there"):
         run(store=store)
     assert fits == []
+
+
+# What somebody else put there.
+
+
+def cheap(folder, seed=0, data_seed=0, **settings):
+    """A test in no time, with a store."""
+    reference, data = make_samples()[0], make_samples(data_seed)[1]
+    return sparker.test(
+        reference, data, **quick(statistic=mean_shift, seed=seed, store=folder, **settings)
+    )
+
+
+def test_a_chunk_of_another_test_is_refused_and_never_counted(tmp_path):
+    right = cheap(tmp_path / "right")
+    for other in ({"seed": 1}, {"data_seed": 1}):
+        cheap(tmp_path / "other", **other)
+        for name in THREE_CHUNKS[1:]:
+            shutil.copy(tmp_path / "other" / name, tmp_path / "right" / name)
+        with pytest.raises(ValueError, match="holds toys of another test") as caught:
+            cheap(tmp_path / "right")
+        assert all(name in str(caught.value) for name in THREE_CHUNKS[1:])  # all at once
+        assert "delete them and their toys are made anew" in str(caught.value)
+        shutil.rmtree(tmp_path / "other")
+    for name in THREE_CHUNKS[1:]:
+        (tmp_path / "right" / name).unlink()
+    assert_same(cheap(tmp_path / "right"), right)
+
+
+def test_a_store_without_its_manifest_is_still_that_of_its_test(tmp_path):
+    right = cheap(tmp_path)
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(ValueError, match="holds toys of another test"):
+        cheap(tmp_path, data_seed=1)
+    assert not (tmp_path / "manifest.json").exists()  # it was not claimed for the other test
+    written = (tmp_path / THREE_CHUNKS[0]).stat().st_mtime_ns
+    assert_same(cheap(tmp_path), right)
+    assert (tmp_path / THREE_CHUNKS[0]).stat().st_mtime_ns == written
+
+
+def forged(path, header=None, **contents):
+    """A chunk with other contents, by somebody who knows how the digest is made."""
+    old_header, old = archive.read(path, KIND)
+    arrays = {name: array for name, array in (old | contents).items() if array is not None}
+    archive.write(path, old_header if header is None else header, arrays)
+
+
+def test_a_chunk_that_does_not_say_which_test_it_is_of_is_refused(tmp_path):
+    cheap(tmp_path)
+    forged(tmp_path / THREE_CHUNKS[1], header={"kind": KIND, "made_by": {}})
+    with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} holds toys of another test"):
+        cheap(tmp_path)
+
+
+@pytest.mark.parametrize("at", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_byte_flipped_anywhere_in_a_chunk_is_noticed(at, tmp_path):
+    right = cheap(tmp_path)
+    chunk = tmp_path / THREE_CHUNKS[2]
+    content = bytearray(chunk.read_bytes())
+    content[int(at * len(content))] ^= 16
+    chunk.write_bytes(content)
+    try:
+        found = cheap(tmp_path)
+    except ValueError as error:
+        assert "delete it and its toys are made anew" in str(error)  # noqa: PT017
+    else:  # a byte that means nothing, such as a date
+        assert_same(found, right)
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        {"statistics": np.zeros((4, 3))},
+        {"statistics": np.zeros((3, 2))},
+        {"statistics": np.zeros(4)},
+        {"statistics": np.full((4, 2), "x")},
+        {"numbers": np.array([4, 5, 6, 6])},
+        {"numbers": np.array([-4, 5, 6, 7])},
+        {"numbers": np.array([4.0, 5, 6, 7])},
+        {"numbers": np.zeros((4, 0), np.int64)},
+        {"score_counts": np.zeros((4, 3))},
+        {"score_counts": None},
+        {"observed_mu": np.zeros((1, 1, 1))},
+        {"observed_mu": np.zeros(1), "observed_a": np.zeros(1), "observed_sigma": np.zeros(1)},
+    ],
+)
+def test_a_chunk_of_parts_that_do_not_belong_together_is_refused(contents, tmp_path):
+    cheap(tmp_path)
+    forged(tmp_path / THREE_CHUNKS[1], **contents)
+    with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} .*delete it and its toys are made"):
+        cheap(tmp_path)
+
+
+def test_a_store_with_other_statistics_throughout_is_refused(store, fits):
+    for path in stores.chunk_files(store):
+        forged(path, statistics=archive.read(path, KIND)[1]["statistics"][:, :2])
+    with pytest.raises(ValueError, match=r"holds 2 statistics of each experiment, and this test"):
+        run(store=store)
+    assert fits == []
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["of one name", "of other names"])
+def test_stores_that_contradict_each_other_are_not_merged(apart, tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    run_half(range(6), one, statistic=mean_shift)
+    run_half(range(5 if apart else 6), other, statistic=mean_shift)
+    changed = stores.chunk_files(other)[1]
+    values = archive.read(changed, KIND)[1]["statistics"]
+    forged(changed, statistics=values + 1e-9)
+    with pytest.raises(ValueError, match=r"contradict each other in experiment 4; delete"):
+        sparker.merge([one, other], tmp_path / "both")
+    assert not (tmp_path / "both").exists()
+    with pytest.raises(ValueError, match=r"contradict each other in experiment 4; delete"):
+        sparker.merge([one], other)
+    if apart:
+        shutil.copy(changed, one)
+        with pytest.raises(ValueError, match=r"contradict each other in experiment 4; delete"):
+            run_half(range(6), one, statistic=mean_shift)
+
+
+def test_another_tests_chunk_is_not_merged(tmp_path):
+    run_half(range(4), tmp_path / "one", statistic=mean_shift)
+    run_half(range(4, 8), tmp_path / "two", statistic=mean_shift, seed=1)
+    shutil.copy(tmp_path / "two" / THREE_CHUNKS[1], tmp_path / "one")
+    with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} holds toys of another test"):
+        sparker.merge([tmp_path / "one"], tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
+def of_strength(strength):
+    """Functions of one's own that have the same names whatever they do."""
+
+    def reference(f):
+        return strength * jax.nn.softplus(f)
+
+    def reference_slope(f):
+        return strength * jax.nn.sigmoid(f)
+
+    def activation(k):
+        return [strength * k_i for k_i in k]
+
+    def response(a, k, p, f):
+        return [2 * strength * a[i] * k_i**2 for i, k_i in enumerate(k)]
+
+    def preprocess(points):
+        plain = sparker.standardise(points)
+        return plain._replace(matrix=strength * plain.matrix, back=plain.back / strength)
+
+    own = sparker.engine.binary_cross_entropy._replace(
+        reference=reference, reference_slope=reference_slope
+    )
+    competition = sparker.engine.Competition(activation, response)
+    return {
+        "loss": {"config": sparker.FitConfig(n_kernels=3, loss=own)},
+        "competition": {"config": sparker.FitConfig(n_kernels=3, competition=competition)},
+        "preprocess": {"preprocess": preprocess, "statistic": mean_shift},
+    }
+
+
+@pytest.mark.parametrize("what", of_strength(1))
+def test_functions_of_ones_own_that_changed_are_not_taken_for_what_they_were(what, tmp_path):
+    run_half([1], tmp_path, **of_strength(1.0)[what])
+    run_half([1], tmp_path, **of_strength(1.0)[what])
+    with pytest.raises(ValueError, match=f"another test; it differs in .*{what}.*values"):
+        run_half([1], tmp_path, **of_strength(1.1)[what])
+
+
+@pytest.mark.parametrize("chunk", [10**9, 0, -4, 2**70])
+def test_a_chunk_of_a_size_that_nobody_takes_is_refused(chunk, tmp_path):
+    cheap(tmp_path)
+    rewrite_manifest(tmp_path, {"chunk": chunk})
+    with pytest.raises(ValueError, match=r"manifest.json must be between 1 and \d+ toys at once"):
+        cheap(tmp_path)
+    with pytest.raises(ValueError, match=r"chunk must be between 1 and \d+ toys at once, got 100"):
+        cheap(tmp_path / "other", chunk=10**6)
+
+
+def test_an_edited_manifest_is_noticed(tmp_path):
+    right = cheap(tmp_path)
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"chunk": 4', '"chunk": 8'))
+    with pytest.raises(ValueError, match=r"manifest.json is not as sparker wrote it; .*delete"):
+        cheap(tmp_path)
+    manifest.unlink()
+    assert_same(cheap(tmp_path), right)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[" * 100_000, "nested more than 32 deep"),
+        (b"[" * 40 + b"]" * 40, "nested more than 32 deep"),
+        (b'{"chunk": 4, "chunk": 8}', "has the key 'chunk' twice"),
+        (b'{"chunk": 4, "a": {"b": 1, "b": 1}}', "has the key 'b' twice"),
+        (b" " * 2**21 + b'{"chunk": 4}', "far too large"),
+        (b'{"chunk": ' + b"9" * 10_000 + b"}", "cannot be read"),
+    ],
+    ids=["deep", "rather deep", "twice", "twice inside", "huge", "long number"],
+)
+def test_a_manifest_made_to_do_harm_is_refused(content, message, tmp_path):
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(ValueError, match=f"manifest.json cannot be read: .*{message}|{message}"):
+        cheap(tmp_path)
+
+
+# Somebody else at work in the same folder.
+
+
+def during(folder, act):
+    """Do this once the first chunk is there."""
+    return {
+        "progress": lambda done, total: act() if done == CHUNK else None,
+        "statistic": mean_shift,
+        "store": folder,
+    }
+
+
+def test_a_store_that_is_removed_midway_is_said_to_be_gone(tmp_path):
+    with pytest.raises(ValueError, match="was removed while it was in use; the same call begins"):
+        run(**during(tmp_path / "store", lambda: shutil.rmtree(tmp_path / "store")))
+    assert_same(cheap(tmp_path / "store"), whole_mean_shift())
+
+
+def test_a_store_that_becomes_read_only_midway_keeps_what_it_has(tmp_path, monkeypatch):
+    opened = Path.open
+
+    def denied(path, mode="r", *arguments, **settings):
+        if "w" in mode and names(tmp_path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return opened(path, mode, *arguments, **settings)
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(ValueError, match=r"cannot be written: Permission denied; .* is kept"):
+        cheap(tmp_path)
+    monkeypatch.undo()
+    assert names(tmp_path) == THREE_CHUNKS[:1]
+    assert_same(cheap(tmp_path), whole_mean_shift())
+
+
+def test_a_manifest_that_is_removed_midway_costs_nothing(tmp_path):
+    manifest = tmp_path / "manifest.json"
+    assert_same(run(**during(tmp_path, manifest.unlink)), whole_mean_shift())
+    assert_same(cheap(tmp_path), whole_mean_shift())
+
+
+def test_a_chunk_that_cannot_be_read_is_named(tmp_path):
+    cheap(tmp_path)
+    (tmp_path / THREE_CHUNKS[1]).unlink()
+    (tmp_path / THREE_CHUNKS[1]).mkdir()
+    with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} cannot be read: Is a directory; del"):
+        cheap(tmp_path)
+
+
+def test_a_chunk_that_goes_away_while_a_store_is_read_is_made_anew(tmp_path, monkeypatch):
+    cheap(tmp_path)
+    listed = stores.chunk_files
+
+    def and_remove(folder):
+        found = listed(folder)
+        (folder / THREE_CHUNKS[1]).unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(stores, "chunk_files", and_remove)
+    assert_same(cheap(tmp_path), whole_mean_shift())
+
+
+def test_of_two_tests_that_begin_one_store_at_once_one_is_refused(tmp_path, monkeypatch):
+    read = stores.read_manifest
+    others = []
+
+    def begin_in_between(folder):
+        found = read(folder)
+        if found is None and not others:
+            others.append(1)
+            stores.Store(folder, {"seed": 1, "chunk": 4})
+        return found
+
+    monkeypatch.setattr(stores, "read_manifest", begin_in_between)
+    with pytest.raises(ValueError, match=r"differs in seed \(1 there, 0 here\)"):
+        stores.Store(tmp_path, {"seed": 0, "chunk": 4})
+    assert os.listdir(tmp_path) == ["manifest.json"]
+    assert stores.begun(tmp_path) == 4
+
+
+def test_processes_that_share_a_store_find_the_same(tmp_path):
+    code = """
+found = run(store=sys.argv[1], statistic=mean_shift, n_toys=60)
+print(found.p_value.hex(), found.null.statistics.tobytes().hex())
+"""
+    told = [one.communicate() for one in [child(code, tmp_path) for _ in range(3)]]
+    expected = run(statistic=mean_shift, n_toys=60)
+    for out, error in told:
+        p_value, table = out.split() or (None, None)
+        assert p_value == expected.p_value.hex(), error
+        assert table == expected.null.statistics.tobytes().hex()
+    assert len(names(tmp_path)) == 16
+
+
+@pytest.mark.slow
+def test_killed_a_hundred_times_at_any_moment_the_p_value_is_the_same_to_the_bit(tmp_path):
+    """The command line, with SIGKILL and SIGTERM in turn, each after another time."""
+    rng = np.random.default_rng(11)
+    for name, rows in zip(("reference", "data"), make_samples(), strict=True):
+        np.save(tmp_path / f"{name}.npy", rows)
+
+    def begin(store):
+        return subprocess.Popen(
+            [sys.executable, "-m", "sparker", "test", tmp_path / "reference.npy",
+             tmp_path / "data.npy", "--toys", "400", "--json", "--store", store],
+            env=os.environ | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def answer(process):
+        out, error = process.communicate()
+        assert process.returncode == 0, error
+        return {name: json.loads(out)[name] for name in ("p_value", "families", "toys")}
+
+    begin(tmp_path / "first").communicate()  # compiles
+    began = time.monotonic()
+    expected = answer(begin(tmp_path / "whole"))
+    takes = time.monotonic() - began
+    killed = 0
+    for number in range(100):
+        store = tmp_path / f"store-{number // 10}"  # ten times in each
+        process = begin(store)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(0.2, 1) * takes)
+        killed += process.poll() is None
+        process.send_signal(signal.SIGKILL if number % 2 else signal.SIGTERM)
+        process.communicate()
+        if number % 10 == 9:
+            assert answer(begin(store)) == expected
+    assert killed > 50
 
 
 # Toys without a value.
@@ -629,7 +975,7 @@ def test_a_lost_toy_counts_as_more_extreme_than_the_data_and_is_kept(columns, tm
 
 
 def opened(folder):
-    return stores.Store(folder, json.loads((folder / "manifest.json").read_text()))
+    return stores.Store(folder, stores.read_manifest(folder))
 
 
 def test_toys_that_are_all_lost_leave_a_p_value_of_one(tmp_path):

@@ -6,8 +6,11 @@ import json
 import os
 import pty
 import re
+import shutil
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -327,13 +330,46 @@ def copy_with(folder, target, **rows):
     """The data with other pictures in some rows."""
     with (folder / "data.csv").open(newline="") as file:
         header, *lines = list(csv.reader(file))
-    for line in lines:
-        line[2] = str(folder / line[2])
+    shutil.copytree(folder / "pictures", target.parent / "pictures", dirs_exist_ok=True)
     for row, name in rows.items():
         lines[int(row[1:])][2] = str(name)
     with target.open("w", newline="") as file:
         csv.writer(file).writerows([header, *lines])
     return target
+
+
+def bomb(folder, suffix, tmp_path):
+    """A few bytes that claim to be ten thousand million pixels."""
+
+    def part(kind, content):
+        crc = zlib.crc32(kind + content)
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
+
+    size = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 0, 0, 0, 0)
+    parts = part(b"IHDR", size) + part(b"IDAT", zlib.compress(bytes(1000))) + part(b"IEND", b"")
+    (tmp_path / "bomb.png").write_bytes(b"\x89PNG\r\n\x1a\n" + parts)
+    return "bomb.png"
+
+
+def drawing(folder, suffix, tmp_path):
+    (tmp_path / "drawing.png").write_text(
+        "<svg onload='alert(1)' xmlns='http://www.w3.org/2000/svg'/>"
+    )
+    return "drawing.png"
+
+
+def elsewhere(folder, suffix, tmp_path):
+    """A picture of the reader's, by its whole name."""
+    return folder / "pictures" / "3.png"
+
+
+def further_up(folder, suffix, tmp_path):
+    return os.path.relpath(folder / "pictures" / "3.png", tmp_path)
+
+
+def linked(folder, suffix, tmp_path):
+    (tmp_path / "linked.png").symlink_to(folder / "pictures" / "3.png")
+    return "linked.png"
 
 
 def half(folder, suffix, tmp_path):
@@ -357,6 +393,14 @@ def text_file(folder, suffix, tmp_path):
         (lambda *at: "", "row 7 of {data} names no picture; picture must hold the names of files"),
         (text_file, "text.png, the picture of row 7 of {data}, cannot be read as PNG or JPEG"),
         (half, "half.png, the picture of row 7 of {data}, cannot be read as PNG or JPEG"),
+        (drawing, "drawing.png, the picture of row 7 of {data}, cannot be read as PNG or JPEG"),
+        (bomb, "bomb.png, the picture of row 7 of {data}, cannot be read as PNG or JPEG: Ima"),
+        (
+            elsewhere,
+            "the picture of row 7 of {data} is {folder}/pictures/3.png, which lies outside",
+        ),
+        (further_up, "/pictures/3.png, which lies outside of {here}; only pictures inside that"),
+        (linked, "the picture of row 7 of {data} is {here}/linked.png, which lies outside of"),
     ],
 )
 def test_pictures_that_are_not_there_are_missed_at_once(
@@ -367,7 +411,7 @@ def test_pictures_that_are_not_there_are_missed_at_once(
     done = invoke("test", folder / "reference.csv", data, *FEATURES, "--images", "picture",
                   "--report", tmp_path / "r.html")  # fmt: skip
     assert done.exit_code == 2, done.output
-    assert message.format(data=data) in done.stderr
+    assert message.format(data=data, folder=folder, here=tmp_path) in done.stderr
     assert len(done.stderr.splitlines()) <= 3
 
 
@@ -391,6 +435,18 @@ def test_pictures_that_do_not_fit_are_missed_at_once(
     done = run_test(folder, "--images", images, "--report", "r.html")
     assert done.exit_code == 2, done.output
     assert message.format(data=folder / "data.csv") in done.stderr
+
+
+def test_a_folder_may_not_lead_elsewhere(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(detect, "test", None)
+    shutil.copytree(folder / "pictures", tmp_path / "pictures")
+    for name in ("3.png", "4.png"):
+        (tmp_path / "pictures" / name).unlink()
+        (tmp_path / "pictures" / name).symlink_to(folder / "pictures" / name)
+    done = run_test(folder, "--images", tmp_path / "pictures", "--report", tmp_path / "r.html")
+    assert done.exit_code == 2
+    assert "3.png, which lies outside of" in done.stderr
+    assert "and 1 more rows are like it" in done.stderr
 
 
 def test_pictures_without_a_report_are_a_mistake(folder, monkeypatch):

@@ -281,7 +281,7 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
 
         executor = Workers(config.cluster, recipe)
         chunk = config.chunk or partial(executor.chunk_size, largest, n_toys + 1)
-    description = describe(prepared, observed, config.preprocess, seed, scheme)
+    description = describe(plan.prepared, observed, config.preprocess, seed, scheme)
     return Experiment(
         config, intake, observed, statistic, plan, n_toys, n_labellings, chunk, description,
         executor, notes,

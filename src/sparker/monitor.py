@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from sparker import together
 from sparker.calibration import toys
 from sparker.calibration.combine import Combination
-from sparker.calibration.monitor_file import DAMAGE, pack, unpack
+from sparker.calibration.monitor_file import pack, unpack
 from sparker.calibration.plan import prepare
 from sparker.calibration.pvalues import rank
 from sparker.calibration.settings import plain
@@ -317,7 +317,7 @@ class Monitor:
         """A monitor of what an archive held."""
         try:
             return cls(**unpack(header, contents))
-        except DAMAGE as error:
+        except archive.DAMAGE as error:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
 
     def check_size(self, size: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.calibration.settings import plain
+from sparker.calibration.settings import OPTIONS, fingerprint, plain
 from sparker.engine.preprocess import Preprocess, Transform
 from sparker.engine.toys import Toys
 from sparker.nulls import Samples, Scheme, ToySource
@@ -13,7 +13,7 @@ from sparker.statistics.contract import Prepared, Statistic
 from sparker.system.digest import digest
 from sparker.system.versions import versions
 
-FORMAT = 6
+FORMAT = 7
 """The format of a store; one of another format is not continued."""
 
 
@@ -62,22 +62,24 @@ class Recipe:
 
 
 def describe(
-    statistic: Prepared,
+    prepared: PreparedToys,
     observed: Samples,
     preprocess: Preprocess,
     seed: int,
     scheme: Scheme | None = None,
 ) -> dict[str, Any]:
     """All that decides what a toy is: toys that agree in it belong to the same test."""
-    fingerprint = None if scheme is None else scheme.fingerprint()
+    source = None if scheme is None else scheme.fingerprint()
+    own = plain(preprocess) not in OPTIONS  # names do not tell what functions of one's own do
     return {
         "format": FORMAT,
         "sparker": versions()["sparker"],
         "seed": seed,
         "null": plain(scheme),
-        "null_source": None if fingerprint is None else digest(fingerprint),
-        "statistic": plain(statistic.settings),
+        "null_source": _digest(source),
+        "statistic": plain(prepared.statistic.settings),
         "preprocess": plain(preprocess),
+        "preprocess_values": fingerprint(*prepared.transform) if own else None,
         "expected": observed.expected,
         "reference": observed.reference.digest,
         "reference_rows": len(observed.reference),

@@ -45,9 +45,7 @@ def for_size(
     )
     nobody = reference[:1]  # stands in for data: the toys take none
     description = {
-        **describe(
-            prepared.statistic, samples(reference, nobody, expected=expected), preprocess, seed
-        ),
+        **describe(prepared, samples(reference, nobody, expected=expected), preprocess, seed),
         "null": "resampled",
         "batch_size": batch_size,
     }

@@ -2,27 +2,34 @@
 
 A store is a folder with ``manifest.json``, which says which test the toys belong to, and a file for
 each finished chunk. Files appear whole or not at all, and a toy is known by its number alone. So
-several processes may fill one folder, and folders filled on different machines can be merged.
+several processes may fill one folder, and folders filled on different machines can be merged. Every
+chunk carries the digest of its test: one of another test is refused, wherever it is found.
 """
 
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
+from sparker.calibration.chunk_file import read_chunks, write_chunk
 from sparker.statistics.contract import Chunk
-from sparker.system import archive
 from sparker.system.atomic import whole_file
-from sparker.system.digest import digest
+from sparker.system.digest import digest, digest_of_plain
+from sparker.system.plain_json import parse
 
 MANIFEST = "manifest.json"
-KIND = "chunk of toys"
+DIGEST = "digest"
+CHUNK = "chunk"
+
+MAX_MANIFEST = 2**20
+"""Bytes; those of a manifest are a few thousand."""
+
+MAX_CHUNK = 2**12
+"""Toys at once; sparker itself chooses 256 at most."""
 
 
 class Store:
@@ -30,19 +37,23 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
         self.folder = Path(folder)
-        wanted = json.loads(json.dumps(manifest))  # as it comes back from a file
+        wanted = parse(json.dumps(manifest).encode())  # as it comes back from a file
+        _check_chunk("chunk", wanted[CHUNK])
+        self.test = digest_of_test(wanted)
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            found = read_manifest(self.folder)
-            if found is None:
-                with whole_file(self.folder / MANIFEST) as file:
-                    file.write(json.dumps(manifest, indent=1).encode())
-                found = wanted
-            else:
+        found = read_manifest(self.folder)
+        if found is None:
+            self.read()  # toys of another test do not become those of this one
+            with _writing(self.folder), suppress(FileExistsError):  # another process was faster
+                _write_manifest(self.folder, wanted)
+            found = read_manifest(self.folder) or wanted
+        else:
+            with _writing(self.folder):
                 probe = self.folder / f".probe.{os.getpid()}"
                 probe.touch()
                 probe.unlink()
-        self.chunk: int = found["chunk"]
+        self.chunk: int = found[CHUNK]
         different = _differences(found, wanted)
         if different:
             raise ValueError(
@@ -52,33 +63,16 @@ class Store:
 
     def write(self, chunk: Chunk, made_by: dict[str, str]) -> None:
         """Keep a finished chunk."""
-        numbers, measured, models = chunk
-        contents = {name: np.asarray(array) for name, array in measured._asdict().items()}
-        contents["numbers"] = np.asarray(numbers, np.int64)
-        if models is not None:
-            contents |= {f"observed_{name}": array for name, array in models._asdict().items()}
+        numbers = chunk.numbers
         name = f"toys-{min(numbers):06d}-{max(numbers):06d}"
         if max(numbers) - min(numbers) + 1 != len(numbers):  # others may fill the gaps
             name += f"-{digest(np.asarray(numbers, np.int64))[:8]}"
-        name += ".npz"
         with _writing(self.folder):
-            archive.write(self.folder / name, {"kind": KIND, "made_by": made_by}, contents)
+            write_chunk(self.folder / f"{name}.npz", chunk, self.test, made_by)
 
-    def read(self) -> Iterator[Chunk]:
+    def read(self) -> list[Chunk]:
         """All finished chunks."""
-        for path in chunk_files(self.folder):
-            try:
-                _, found = archive.read(path, KIND)
-                missing = {"numbers", *Measured._fields} - found.keys()
-                if missing:
-                    raise ValueError(f"{path} lacks {sorted(missing)}")
-            except ValueError as error:
-                raise ValueError(f"{error}; delete it and its toys are made anew") from error
-            measured = Measured(*(found[name] for name in Measured._fields))
-            models = None
-            if "observed_mu" in found:
-                models = Ensemble(*(found[f"observed_{name}"] for name in Ensemble._fields))
-            yield Chunk(found["numbers"].tolist(), measured, models)
+        return read_chunks(chunk_files(self.folder), self.test)
 
 
 def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]) -> int:
@@ -105,39 +99,69 @@ def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]
             raise ValueError(
                 f"{folder} and {folders[0]} hold toys of different tests: {'; '.join(different)}"
             )
+    given = [path for folder in folders for path in chunk_files(folder)]
+    test = digest_of_test(manifests[0])
+    read_chunks(given, test)  # they are whole and agree, before anything is made of them
     target = Store(into, manifests[0])
-    for folder in folders:
-        for path in chunk_files(folder):
-            archive.read(path, KIND)  # a damaged one is noticed here, before it is passed on
-            copy = target.folder / path.name
-            if not copy.exists():
-                with _writing(target.folder), whole_file(copy) as file:
-                    file.write(path.read_bytes())
-    return len({number for chunk in target.read() for number in chunk.numbers})
+    everything = read_chunks([*given, *chunk_files(target.folder)], test)
+    for path in given:
+        copy = target.folder / path.name
+        if not copy.exists():
+            with _writing(target.folder), whole_file(copy) as file:
+                file.write(path.read_bytes())
+    return len({number for chunk in everything for number in chunk.numbers})
+
+
+def digest_of_test(manifest: dict[str, Any]) -> str:
+    """What tells the toys of a test from those of others: all but how many were made at once."""
+    return digest_of_plain({name: value for name, value in manifest.items() if name != CHUNK})
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Which test a store belongs to; None where there is no store."""
+    path = folder / MANIFEST
     try:
-        found = json.loads((folder / MANIFEST).read_text())
+        with path.open("rb") as file:
+            text = file.read(MAX_MANIFEST + 1)
+        if len(text) > MAX_MANIFEST:
+            raise ValueError("it is far too large")
+        found = parse(text)
     except FileNotFoundError:
         return None
     except (ValueError, OSError) as error:
-        raise ValueError(f"{folder / MANIFEST} cannot be read: {error}") from error
-    if not isinstance(found, dict) or not isinstance(found.get("chunk"), int):
-        raise ValueError(f"{folder / MANIFEST} is not the manifest of a store")
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get(CHUNK), int):
+        raise ValueError(f"{path} is not the manifest of a store")
+    sealed = found.pop(DIGEST, None)
+    if sealed != digest_of_plain(found):
+        raise ValueError(
+            f"{path} is not as sparker wrote it; choose another folder for the store, or delete "
+            "that file: toys that are this test's are then found again"
+        )
+    _check_chunk(f"chunk in {path}", found[CHUNK])
     return found
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    sealed = manifest | {DIGEST: digest_of_plain(manifest)}
+    with whole_file(folder / MANIFEST, new=True) as file:
+        file.write(json.dumps(sealed, indent=1).encode())
 
 
 def begun(folder: str | os.PathLike[str]) -> int | None:
     """The size of the chunks that a store was begun with; None where there is no store."""
     manifest = read_manifest(Path(folder))
-    return None if manifest is None else int(manifest["chunk"])
+    return None if manifest is None else int(manifest[CHUNK])
 
 
 def chunk_files(folder: Path) -> list[Path]:
     """The finished chunks, in the order of their toys."""
     return sorted(folder.glob("toys-*.npz"))
+
+
+def _check_chunk(what: str, chunk: Any) -> None:
+    if not 1 <= chunk <= MAX_CHUNK:
+        raise ValueError(f"{what} must be between 1 and {MAX_CHUNK} toys at once, got {chunk}")
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:
@@ -146,7 +170,7 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = ""
         one, other = found.get(key), wanted.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
             different += _differences(one, other, f"{prefix}{key}.")
-        elif one != other and f"{prefix}{key}" != "chunk":
+        elif one != other and f"{prefix}{key}" != CHUNK:
             different.append(f"{prefix}{key} ({_short(one)} there, {_short(other)} here)")
     return different
 
@@ -160,8 +184,12 @@ def _short(value: Any) -> str:
 def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"the store {folder} was removed while it was in use; the same call begins it anew"
+        ) from error
     except OSError as error:
         raise ValueError(
-            f"the store {folder} cannot be written: {error.strerror}; free some room or choose "
-            "another folder. What was finished before is kept"
+            f"the store {folder} cannot be written: {error.strerror or error}; free some room or "
+            "choose another folder. What was finished before is kept"
         ) from error

@@ -13,7 +13,7 @@ from sparker.calibration.store import Store, begun
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured, stacked
 from sparker.engine.memory import MIN_TOYS
-from sparker.statistics.contract import Chunk
+from sparker.statistics.contract import Chunk, Reading
 from sparker.system.versions import versions
 
 
@@ -117,6 +117,7 @@ def run(
         chunk = kept.chunk  # toys are the same to the bit only in chunks of one size
         for stored in kept.read():
             table.add(stored)
+        check_readings(table, prepared.statistic.readings, store)
     wanted = set(numbers)
     parts = Parts(on_progress, len(wanted))
     watched = prepared._replace(toys=prepared.toys.watched(parts.add))
@@ -151,6 +152,17 @@ def run(
         stop.add_note(note)
         raise
     return table
+
+
+def check_readings(table: Table, readings: Sequence[Reading], store: object) -> None:
+    """Refuse stored experiments of which something else was read off than is now."""
+    for row in list(table.rows.values())[:1]:  # all have the same
+        n = len(row.statistics)
+        if readings and n != len(readings):
+            raise ValueError(
+                f"the store {store} holds {n} statistics of each experiment, and this test has "
+                f"{len(readings)}; choose another folder"
+            )
 
 
 def check_finite(t: np.ndarray) -> None:

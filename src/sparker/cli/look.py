@@ -2,7 +2,6 @@
 
 import json
 import math
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,28 +91,11 @@ def info(file: str, key: str | None, as_json: bool) -> None:
     Example: sparker info data.parquet
     """
     from sparker import tables
-    from sparker.monitor import Monitor
-    from sparker.result import TestResult
+    from sparker.system import archive
 
-    if file.endswith(".npz"):
-        with suppress(ValueError):
-            result = TestResult.load(file)
-            whole = to_json(result, None, None, None, tail=False)
-            click.echo(
-                json.dumps(whole, indent=1, allow_nan=False) if as_json else result.summary()
-            )
-            return
-        with suppress(ValueError):
-            made = Monitor.load(file)
-            n_reference, n_features = made.reference.shape
-            counts = {
-                "batch_sizes": made.sizes,
-                "features": n_features,
-                "toys": made.n_toys,
-                "reference_rows": n_reference,
-            }
-            click.echo(json.dumps({"format": "monitor", **counts}) if as_json else made.summary())
-            return
+    if archive.is_archive(Path(file)):  # whatever is wrong with it, it is no table
+        _say_saved(file, as_json)
+        return
     found = tables.describe(file, key)
     columns = found.columns
     if as_json:
@@ -137,6 +119,26 @@ def info(file: str, key: str | None, as_json: bool) -> None:
         "role": [cell(_role(column.role, column.example)) for column in columns],
     }
     Out().table(f"{found.format}, {found.rows} rows", shown)
+
+
+def _say_saved(file: str, as_json: bool) -> None:
+    """What a result or a monitor says of itself."""
+    from sparker.files import load
+    from sparker.monitor import Monitor
+
+    found = load(file)
+    if not isinstance(found, Monitor):
+        whole = to_json(found, None, None, None, tail=False)
+        click.echo(json.dumps(whole, indent=1, allow_nan=False) if as_json else found.summary())
+        return
+    n_reference, n_features = found.reference.shape
+    counts = {
+        "batch_sizes": found.sizes,
+        "features": n_features,
+        "toys": found.n_toys,
+        "reference_rows": n_reference,
+    }
+    click.echo(json.dumps({"format": "monitor", **counts}) if as_json else found.summary())
 
 
 def _distinct(n: int) -> str:

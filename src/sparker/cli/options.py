@@ -253,8 +253,8 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
         **ranked,
         "n_toys": options.pop("toys"),
         "seed": options.pop("seed"),
-        "preprocess": option(options.pop("preprocess")),
-        "combine": option(options.pop("combine")),
+        "preprocess": option("preprocess", options.pop("preprocess")),
+        "combine": option("combine", options.pop("combine")),
     }
 
 

@@ -32,9 +32,12 @@ def picture_files(
     if images is None:
         return None
     if column is None:
-        files = _in_folder(Path(images), data, len(table.points))
+        folder = Path(images)
+        files = _in_folder(folder, data, len(table.points))
     else:
+        folder = Path(data).parent
         files = _by_name([str(name) for name in table.extra[column]], column, data)
+    _check_inside(files, folder, data)
     for row, file in enumerate(files):
         _check(file, f"row {row} of {data}")
     return files
@@ -84,12 +87,28 @@ def _by_name(names: list[str], column: str, data: str) -> list[Path]:
     return files
 
 
+def _check_inside(files: list[Path], folder: Path, data: str) -> None:
+    """Whoever wrote a table must not have other pictures of its reader's put into a report."""
+    inside = os.path.join(os.path.realpath(folder), "")  # where links lead to counts
+    outside = [
+        row for row, file in enumerate(files) if not os.path.realpath(file).startswith(inside)
+    ]
+    if outside:
+        row = outside[0]
+        others = f", and {len(outside) - 1} more rows are like it" if len(outside) > 1 else ""
+        raise BadInput(
+            f"the picture of row {row} of {data} is {files[row]}, which lies outside of {folder}"
+            f"{others}; only pictures inside that folder get into a report: move them there, or "
+            "name their own folder by --images"
+        )
+
+
 def _check(file: Path, row: str) -> None:
     """That it is a picture; not all of it is looked at."""
-    from PIL import Image
+    from sparker.report.thumbnails import opened
 
     try:
-        with Image.open(file, formats=("PNG", "JPEG")) as picture:
+        with opened(file) as picture:
             picture.verify()
     # A damaged file makes its reader stumble in any way, over a SyntaxError of its own for one.
     except Exception as error:

@@ -42,6 +42,13 @@ class Competition(NamedTuple):
     response: Callable[[AnyArray, Kernels, Kernels, Array], list[Array]]
     """``df / dlog k_i`` from the amplitudes, kernel values, activations and ``f``."""
 
+    def fingerprint(self) -> np.ndarray:  # (2, 3, 4)
+        """Values by which competitions of the same name differ: of three kernels at four points."""
+        with jax.enable_x64(True):  # so that machines agree in more digits than are compared
+            k = list(jnp.linspace(0.05, 0.95, 12).reshape(3, 4))
+            p, a = self.activation(k), np.array([1.0, -0.5, 2.0])
+            return np.array([p, self.response(a, k, p, sum_of(parts(a, k, p)))])
+
 
 def _softmax_activation(k: Kernels) -> list[Array]:
     # Where every kernel underflows this is 0/tiny = 0, not the 0/0 of the formula. A kernel that

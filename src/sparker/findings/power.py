@@ -42,7 +42,7 @@ class PowerStudy:
             lines.append(
                 f"fraction {point.fraction:<8.4g} power {point.power:.3f} "
                 f"({low:.3f} to {high:.3f} of {len(point.p_values)} tests), median significance "
-                f"{point.median_significance:.2f}"
+                + (f"{z:.2f}" if (z := point.median_significance) > -np.inf else "none")
             )
         return "\n".join(lines)
 

@@ -331,7 +331,7 @@ class Result:
         model = self.model
         encoded, _ = more_rows("rows", rows, self.encoding, INDICATOR)
         try:
-            competition = option(str(self.competition))
+            competition = option("competition", str(self.competition))
         except ValueError as error:
             raise ValueError(
                 "new rows cannot be scored: the kernels competed in a way that is not sparker's own"
@@ -352,7 +352,7 @@ class Result:
         return fit_tail(
             np.asarray(self.observed.statistics),
             np.asarray(self.null.statistics),
-            self.combine,
+            str(self.combine),
             families=families_of(self.readings),
         )
 
@@ -468,7 +468,7 @@ class Result:
         """A result of what an archive held."""
         try:
             return cls(**restore((field.name for field in fields(cls)), header, contents))
-        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        except archive.DAMAGE as error:
             raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
 
     def __eq__(self, other: object) -> bool:
@@ -482,8 +482,8 @@ class Result:
 
     def __repr__(self) -> str:
         return (
-            f"<TestResult p_value={self.p_value:.4g} significance {self.significance:.2f} "
-            f"toys={self.n_toys}>"
+            f"<TestResult p_value={self.p_value:.4g} significance "
+            f"{in_sigmas(self.p_value, self.interval)} toys={self.n_toys}>"
         )
 
 

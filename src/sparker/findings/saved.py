@@ -10,6 +10,7 @@ from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import as_weights
 from sparker.findings.bound import AtLeast
+from sparker.findings.checked import check
 from sparker.findings.columns import ColumnTest, Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.regions import Region
@@ -42,7 +43,7 @@ PARTS: dict[str, Any] = {
 def restore(
     names: Iterable[str], header: Mapping[str, Any], contents: Mapping[str, np.ndarray]
 ) -> dict[str, Any]:
-    """The fields of a result by these names, checked as far as others rely on them."""
+    """The fields of a result by these names, all of them checked."""
     values: dict[str, Any] = {}
     for name in names:
         if name in contents:
@@ -66,40 +67,11 @@ def restore(
     values["readings"] = tuple(
         Reading(str(family), float(scale)) for family, scale in values["readings"]
     )
-    n_widths, n_readings = len(values["widths"]), len(values["readings"])
-    n_families = len({reading.family for reading in values["readings"]})
-    observed, null = values["observed"], values["null"]
-    _check_shape("p_by_reading", values["p_by_reading"], (n_readings,))
-    _check_shape("p_by_family", values["p_by_family"], (n_families,))
-    for name, shape in (
-        ("statistics", (n_readings,)),
-        ("score_counts", (n_widths, np.shape(observed.score_counts)[-1])),
-    ):
-        _check_shape(name, getattr(observed, name), shape)
-        _check_shape(f"null {name}", getattr(null, name), (len(null.statistics), *shape))
-    for name, end in (("best", max(n_widths, 1)), ("best_reading", n_readings)):
-        if not 0 <= values[name] < end:
-            raise ValueError(f"{name} is {values[name]}")
-    n_data, n_columns = len(values["data_plane"]), len(values["transform"].centre)
-    if len(values["encoding"].features) != n_columns:
-        raise ValueError("its encoding is of other columns")
-    for name, column in values[GIVEN].items():
-        _check_shape(f"column {name}", column, (n_data,))
-    if values["data_rows"] is not None:
-        _check_shape("data_rows", values["data_rows"], (n_data,))
-    _check_shape("data", values["data"], (n_data, n_columns))
-    _check_shape("reference", values["reference"], (len(values["reference_rows"]), n_columns))
-    if not np.all(np.isin(values["reference_rows"], np.arange(len(values["reference_plane"])))):
-        raise ValueError("reference_rows are not rows of the reference")
-    if values[ANSWERS] is not None:
-        _check_answers(values[ANSWERS], n_data, n_columns)
-    n_fitted = values["transform"].matrix.shape[-1]
-    if values["directions"].shape != (n_fitted, 2):
-        raise ValueError(f"directions has shape {values['directions'].shape}, not ({n_fitted}, 2)")
     weights = values["reference_weights"]
     if weights is not None:
         n_reference = len(values["reference_plane"])
         values["reference_weights"] = as_weights("reference_weights", weights, n_reference)
+    check(values)
     return values
 
 
@@ -186,24 +158,6 @@ def _region(
         None if p_value is None else float(p_value),
         tuple(int(row) for row in rows),
     )
-
-
-def _check_answers(answers: Answers, n_data: int, n_columns: int) -> None:
-    for name in ARRAYS:
-        array = getattr(answers, name)
-        if array is not None or name != "row_p_values":
-            _check_shape(name, np.asarray(array), (n_data,))
-    if any(not 0 <= row < n_data for region in answers.regions for row in region.rows):
-        raise ValueError("a region has rows that are not there")
-    used = [one.column for region in answers.regions for one in region.conditions]
-    used += [one.column for one in answers.columns]
-    if any(not 0 <= column < n_columns for column in used):
-        raise ValueError("an answer is about a column that is not there")
-
-
-def _check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, not {shape}")
 
 
 def same(one: Any, other: Any) -> bool:

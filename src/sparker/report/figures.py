@@ -159,7 +159,7 @@ def way_by_way(result: Result) -> figure:
 
 def width_label(result: Result) -> str:
     """What a width is measured in; of a preprocessing of the user's own, nothing is known."""
-    units = UNITS.get(result.preprocess)
+    units = UNITS.get(str(result.preprocess))
     return f"kernel width, {units}" if units else "kernel width"
 
 

@@ -3,7 +3,9 @@
 import base64
 import io
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeGuard
 
 import numpy as np
@@ -14,8 +16,25 @@ SIDE = 64  # pixels, at most
 BUDGET = 800_000  # characters of all thumbnails together
 COLOURS = 64  # of a colour thumbnail; a palette halves its size
 
+FORMATS = "PNG", "JPEG"
+MAX_PIXELS = 2**26
+"""Of a picture file; one that claims more may be a few bytes that take up all memory."""
+
 Picture = str | os.PathLike[str] | ArrayLike
 """A PNG or JPEG file, or pixels: (height, width) or with 3 or 4 colours, uint8 or floats."""
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[Image.Image]:
+    """A picture file, none of whose pixels are read yet; refused if they would be too many."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our limit is lower
+        picture = Image.open(path, formats=FORMATS)
+    with picture:
+        width, height = picture.size
+        if width * height > MAX_PIXELS:
+            raise ValueError(f"it has {width} x {height} pixels, more than {MAX_PIXELS:,}")
+        yield picture
 
 
 def thumbnails(images: Sequence[Picture], rows: Sequence[int]) -> dict[int, str]:
@@ -53,9 +72,11 @@ def _is_path(image: Picture) -> TypeGuard[str | os.PathLike[str]]:
 
 def _open(image: Picture, low: float, high: float) -> Image.Image:
     if _is_path(image):
-        with Image.open(image, formats=("PNG", "JPEG")) as opened:
-            opened.thumbnail((SIDE, SIDE))  # before the pixels are read, where the format can
-            return opened.convert("RGB" if "RGB" in opened.mode or opened.mode == "P" else "L")
+        with opened(image) as picture:
+            picture.thumbnail((SIDE, SIDE))  # before the pixels are read, where the format can
+            small = picture.convert("RGB" if "RGB" in picture.mode or picture.mode == "P" else "L")
+        small.info = {}  # nothing but pixels: a colour profile or a comment may be anything
+        return small
     pixels = np.asarray(image)
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sparker.calibration.pvalues import ends_in_sigmas
 from sparker.calibration.tail import TailFit
 from sparker.findings.result import Result
 
@@ -141,10 +142,8 @@ def _bare_headline(result: Result) -> str:
 def _significance(result: Result) -> tuple[str, str] | None:
     if not math.isfinite(result.significance):
         return None
-    low, high = result.significance_interval
-    ends = f"{low:.2f} to {high:.2f}" if math.isfinite(high) else f"{low:.2f} or more"
     z = f"{result.significance:.2f} {SIGMA}"
-    return z.replace("-", MINUS), ends.replace("-", MINUS)
+    return z.replace("-", MINUS), ends_in_sigmas(result.interval).replace("-", MINUS)
 
 
 def _tail(result: Result) -> TailFit | None:

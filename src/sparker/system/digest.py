@@ -1,6 +1,9 @@
-"""Content hashes of arrays: two with the same one are the same to the bit."""
+"""Content hashes: two arrays, or two plain values, with the same one are the same to the bit."""
 
 import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +14,27 @@ def digest(*arrays: np.ndarray | None) -> str:
     for array in arrays:
         whole.add(array)
     return str(whole)
+
+
+def digest_by_name(arrays: Mapping[str, np.ndarray]) -> str:
+    """The same of arrays with names, in whatever order they come.
+
+    >>> one, other = np.zeros(2), np.ones(2)
+    >>> digest_by_name({"a": one, "b": other}) == digest_by_name({"b": other, "a": one})
+    True
+    >>> digest_by_name({"a": one, "b": other}) == digest_by_name({"a": other, "b": one})
+    False
+    """
+    whole = Digest()
+    for name in sorted(arrays):
+        whole.add(np.frombuffer(name.encode(), np.uint8))
+        whole.add(arrays[name])
+    return str(whole)
+
+
+def digest_of_plain(value: Any) -> str:
+    """The same of what JSON knows, in whatever order its keys come."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 class Digest:
@@ -25,7 +49,7 @@ class Digest:
             self._whole.update(b"none;")
             return
         block = np.ascontiguousarray(array)
-        self._whole.update(f"{block.dtype.str}{block.shape};".encode())
+        self._whole.update(f"{block.dtype.str}{np.shape(array)};".encode())
         self._whole.update(block.reshape(-1).view(np.uint8).data)
 
     def __str__(self) -> str:
