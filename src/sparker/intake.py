@@ -17,7 +17,7 @@ from sparker.engine.sample import in_one_precision
 from sparker.nulls import Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
-from sparker.tables.checks import Caution, cautions, far_values, in_both
+from sparker.tables.checks import Caution, cautions, far_values, few_digits, in_both
 from sparker.tables.columns import listed
 from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
@@ -101,7 +101,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
     labels = [label.removeprefix("column ") for label in encoding.labels]
-    noted += far_values(*points, names=labels)
+    noted += far_values(*points, names=labels) + few_digits(*points, names=labels)
     each_alone = groups is None and strata is None
     noted += cautions(points[0], points[1], labels, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
@@ -159,9 +159,10 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     n_rows = {"reference": len(table.points)}
     noted += rows_dropped(encoded, n_rows)
     labels = [label.removeprefix("column ") for label in encoding.labels]
-    noted += far_values(encoded["reference"].points, names=labels)
+    points = encoded["reference"].points
+    noted += far_values(points, names=labels) + few_digits(points, names=labels)
     return Alone(
-        encoded["reference"].points,
+        points,
         _kept_of("reference_weights", weights, encoded, n_rows),
         encoding,
         told(noted, strict=config.strict, caller=3),

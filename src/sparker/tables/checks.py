@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparker.ordinary import MAX_VALUES, ordinary
+from sparker.ordinary import MAX_VALUES, REACH, ordinary
 from sparker.tables.copies import Repeats, Shared, repeats, row_hashes, shared
 from sparker.tables.neighbours import Trace, trace
 
@@ -23,8 +23,8 @@ class Caution(NamedTuple):
     """What the reader of a p-value should know of the tables."""
 
     code: str
-    """"shared rows", "duplicates", "order", "far values", "few reference rows", "few rows", and
-    what the module ``intake`` adds."""
+    """"shared rows", "duplicates", "order", "far values", "few digits", "few reference rows", "few
+    rows", and what the module ``intake`` adds."""
     text: str
 
     @property
@@ -133,6 +133,41 @@ def far_values(
         "leave these fields empty in both files"
     )
     return [Caution("far values", text)]
+
+
+MIN_STEPS = 100
+"""Between neighbouring numbers of its precision, that a column's ordinary values should span."""
+
+
+def few_digits(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
+    """Columns whose values differ by little more than neighbouring numbers of their precision.
+
+    Whole numbers beyond 2^53 may do so, times in nanoseconds, and small numbers on a large offset.
+    What was rounded when the numbers were read, or before, is gone.
+
+    >>> [caution] = few_digits(2.0**60 + 500 * np.arange(30.0)[:, None], names=("time",))
+    >>> caution.text.partition(":")[0]
+    'few digits are left of column time'
+    """
+    every = 1 + sum(points.size for points in samples) // MAX_VALUES
+    limits = ordinary(np.concatenate([points[::every] for points in samples]))
+    kind = samples[0].dtype
+    with np.errstate(invalid="ignore"):  # columns without limits
+        span, middle = (limits.high - limits.low) / (2 * REACH), (limits.low + limits.high) / 2
+        step = np.maximum(np.spacing(np.abs(middle).astype(kind)), np.finfo(kind).tiny)
+    found = np.flatnonzero(span < MIN_STEPS * step)
+    said = [str(names[int(column)] if len(names) else column) for column in found[:MAX_NAMED]]
+    if len(found) > MAX_NAMED:
+        said.append(f"{len(found) - MAX_NAMED} more")
+    if not said:
+        return []
+    text = (
+        f"few digits are left of column{'s' * (len(said) > 1)} {', '.join(said)}: neighbouring "
+        f"numbers of this precision lie {step[found[0]]:.2g} apart there, the values differ by "
+        "little more, and what is finer was lost; subtract what all of them have in common before "
+        "they become floating-point numbers, or take another unit"
+    )
+    return [Caution("few digits", text)]
 
 
 def _most_common(values: np.ndarray) -> str:
