@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from sparker.tables.checks import cautions, far_values
+from sparker.tables.checks import cautions, far_values, in_both
 from sparker.tables.copies import row_hashes, shared
 
 pytestmark = pytest.mark.unit
@@ -330,3 +330,31 @@ def test_of_many_columns_with_far_values_three_are_named():
     rows[np.arange(8), np.arange(8)] = 1e6
     [found] = far_values(rows, names=())
     assert "some in 5 more" in found.text
+
+
+def test_rows_that_belong_together_may_be_equal_but_not_in_both_samples():
+    reference, data = normal(200), normal(60, seed=1)
+    twice = np.tile(data[:30], (2, 1))
+    assert codes(reference, twice) == ["duplicates"]
+    assert cautions(reference, twice, (), within=False) == []
+    data[:20] = reference[:20]
+    [found] = cautions(reference, data, (), within=False)
+    assert found == in_both(reference, data)[0]
+    assert found.text.startswith("20 of the 60 data rows stand in the reference, too")
+
+
+def test_far_values_of_rows_beside_are_not_said_again():
+    reference, batch = normal(300, 2), normal(50, 2, seed=1)
+    reference[:5, 0] = -999
+    assert far_values(batch, names=("x", "y"), beside=reference) == []
+    batch[3, 1] = 1e30
+    [found] = far_values(batch, names=("x", "y"), beside=reference)
+    assert found.text.startswith(
+        "far from all other values lie 1 of the 50 in column y (1e+30): they do"
+    )
+
+
+def test_a_long_tail_beside_is_no_gap():
+    tail = np.exp(3 * normal(2000, 1))  # a few are beyond, and others between
+    assert far_values(np.array([[1e5]]), names=(), beside=tail) == []
+    assert far_values(np.array([[1e5]]), names=(), beside=tail[tail < 100][:, None]) != []

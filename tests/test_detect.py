@@ -167,3 +167,35 @@ def test_parts_made_in_any_order_are_merged_to_the_bits_of_the_test(settings, tm
     merged = sparker.test(REFERENCE, DATA, store=tmp_path / "all", **settings)
     alone = whole(**settings)
     assert dataclasses.replace(merged, timings={}) == dataclasses.replace(alone, timings={})
+
+
+# Data that are reference rows.
+
+WAYS = {
+    "alone": {},
+    "groups": {"groups": (np.arange(40) // 2, 50 + np.arange(10) // 2)},
+    "strata": {"strata": (np.arange(40) % 2, np.arange(10) % 2)},
+    "weights": {"reference_weights": np.linspace(0.5, 1, 40)},
+    "expected": {"expected": 10.0},
+}
+
+
+@pytest.mark.parametrize("settings", WAYS.values(), ids=WAYS.keys())
+def test_data_that_are_reference_rows_are_never_tested_in_silence(settings):
+    settings = {"statistic": mean_shift, "n_toys": 9, "explain": False, **settings}
+    assert sparker.test(REFERENCE, DATA, **settings).warnings == ()
+    with pytest.warns(sparker.DataWarning, match="all 10 data rows stand in the reference, too"):
+        result = sparker.test(REFERENCE, REFERENCE[:10], **settings)
+    assert [one.code for one in result.warnings] == ["shared rows"]
+
+
+def test_data_that_are_rows_of_a_streamed_reference_are_not_either():
+    points = RNG.normal(size=(150_000, 2))
+    with pytest.warns(sparker.DataWarning, match=r"^at least \d\d of the 40 data rows stand in"):
+        found = prepare(sparker.stream(points), points[:40], sparker.TestConfig())
+    assert [one.code for one in found.intake.cautions] == ["shared rows"]
+    far = DATA.copy()
+    far[3, 1] = 1e30
+    with pytest.warns(sparker.DataWarning, match="1 of the 10 in column 1"):
+        found = prepare(sparker.stream(points), far, sparker.TestConfig())
+    assert [one.code for one in found.intake.cautions] == ["far values"]

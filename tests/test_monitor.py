@@ -406,3 +406,22 @@ def test_false_alarms_in_batches_of_a_new_size_are_as_frequent_as_alpha_says():
         assert monitor.sizes == (40, 50)
     low, high = stats.binom.interval(0.99, len(p), 0.1)
     assert low <= np.sum(np.array(p) <= 0.1) <= high
+
+
+def test_a_batch_of_reference_rows_is_no_quiet_batch(monitor):
+    with pytest.warns(sparker.DataWarning, match="all 60 data rows stand in the reference, too"):
+        result = monitor.test(normal(0, 400)[100:160], explain=False)
+    assert [one.code for one in result.warnings] == ["shared rows"]
+
+
+def test_an_absurd_value_in_a_batch_is_said_with_its_column():
+    reference = pd.DataFrame(normal(0, 400), columns=["mass", "charge"])
+    monitor = sparker.Monitor.calibrate(reference, BATCH, n_toys=19, **SMALL)
+    batch = pd.DataFrame(normal(1), columns=["mass", "charge"])
+    batch.loc[7, "charge"] = 1e30
+    with pytest.warns(sparker.DataWarning, match=r"1 of the 60 in column charge \(1e\+30\)"):
+        result = monitor.test(batch, explain=False)
+    assert [one.code for one in result.warnings] == ["far values"]
+    assert "in column charge" in result.summary()
+    batch.loc[7, "charge"] = 3.0
+    assert monitor.test(batch, explain=False).warnings == ()

@@ -3,11 +3,14 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import sparker
 from sparker.cli.main import main
@@ -84,3 +87,16 @@ def test_ci_runs_the_readme_test_command():
     commands = [line for line in readme.splitlines() if line.startswith("python3 -m venv")]
     assert len(commands) == 2
     assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def test_the_versions_that_are_pinned_are_those_that_are_asked_for():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = [Requirement(line) for line in lines if not line.startswith("#")]
+    versions = {canonicalize_name(one.name): str(one.specifier)[2:] for one in pinned}
+    assert all(str(one.specifier).startswith("==") for one in pinned)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(one for name in extras for one in extras[name])]
+    for one in map(Requirement, wanted):
+        if one.name not in ("sparker", "torch"):  # torch is for benchmarks, and no part of tests
+            assert one.specifier.contains(versions[canonicalize_name(one.name)]), one

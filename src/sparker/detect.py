@@ -184,7 +184,7 @@ class Experiment(NamedTuple):
         unexplained: tuple[str, ...] = ()
         if config.explain:
             try:
-                answers = self.explain(ranked.p_value)
+                answers = self.explain(ranked.p_value, table.lowered_to)
             except UnexplainedError as error:
                 unexplained = (str(error),)
             except Exception as error:  # hours of toys are not lost for what is said beside them
@@ -192,7 +192,13 @@ class Experiment(NamedTuple):
         timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
-        found["notes"] = (*self.notes, *found["notes"], *unexplained)
+        lowered: tuple[str, ...] = ()
+        if table.lowered_to is not None:
+            lowered = (
+                f"memory ran out, and toys were then made {table.lowered_to} at a time; they are "
+                "the same up to rounding",
+            )
+        found["notes"] = (*self.notes, *lowered, *found["notes"], *unexplained)
         settings = {
             **self.description,
             "n_toys": self.n_toys,
@@ -213,8 +219,8 @@ class Experiment(NamedTuple):
             timings={**timings, "total": time.perf_counter() - began},
         )
 
-    def explain(self, p_value: float) -> Answers:
-        """How many, where, which rows, which columns."""
+    def explain(self, p_value: float, lowered_to: int | None) -> Answers:
+        """How many, where, which rows, which columns; of fits at a time, no more than fit."""
         streamed = self.observed.reference.streamed  # its chunks are of another kind
         programs = keep_compiled()
         try:
@@ -224,7 +230,7 @@ class Experiment(NamedTuple):
                 self.plan.prepared,
                 p_value,
                 seed=int(self.config.seed),
-                chunk=None if callable(self.chunk) or streamed else self.chunk,
+                chunk=None if callable(self.chunk) or streamed else lowered_to or self.chunk,
                 group_rows=self.config.scheme.group_rows,
                 encoding=self.intake.encoding,
                 numbers=(self.intake.reference_rows, self.intake.data_rows),

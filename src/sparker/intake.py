@@ -17,7 +17,7 @@ from sparker.engine.sample import in_one_precision
 from sparker.nulls import Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
-from sparker.tables.checks import Caution, cautions, far_values
+from sparker.tables.checks import Caution, cautions, far_values, few_digits, in_both
 from sparker.tables.columns import listed
 from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
@@ -101,9 +101,9 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
     labels = [label.removeprefix("column ") for label in encoding.labels]
-    noted += far_values(*points, names=labels)
-    if groups is None and strata is None:
-        noted += cautions(points[0], points[1], labels)
+    noted += far_values(*points, names=labels) + few_digits(*points, names=labels)
+    each_alone = groups is None and strata is None
+    noted += cautions(points[0], points[1], labels, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
     return Intake(
         reference=Held(points[0], points[0]),
@@ -159,9 +159,10 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     n_rows = {"reference": len(table.points)}
     noted += rows_dropped(encoded, n_rows)
     labels = [label.removeprefix("column ") for label in encoding.labels]
-    noted += far_values(encoded["reference"].points, names=labels)
+    points = encoded["reference"].points
+    noted += far_values(points, names=labels) + few_digits(points, names=labels)
     return Alone(
-        encoded["reference"].points,
+        points,
         _kept_of("reference_weights", weights, encoded, n_rows),
         encoding,
         told(noted, strict=config.strict, caller=3),
@@ -201,9 +202,13 @@ def _beside_streamed(
         )
     names = reference.columns or data.columns
     weights: Any = config.reference_weights
+    known, points = reference.beside(data.points)
+    noted = far_values(points, names=names, beside=known.shown)
+    least = "at least " * (len(known.shown) < len(known))  # other rows were not looked at
+    noted += [one._replace(text=least + one.text) for one in in_both(known.shown, points)]
     return Intake(
-        reference=reference,
-        data=data.points,
+        reference=known,
+        data=points,
         encoding=plain_encoding(names, data.points.shape[1]),
         frame=frame,
         given={},
@@ -213,7 +218,7 @@ def _beside_streamed(
         groups=None,
         strata=None,
         null=config.null,
-        cautions=(),
+        cautions=told(noted, strict=config.strict, caller=5),
     )
 
 

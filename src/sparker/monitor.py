@@ -40,6 +40,7 @@ from sparker.statistics.kernels import KernelStatistic
 from sparker.system import archive
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
+from sparker.tables.checks import Caution, far_values, in_both
 from sparker.tables.encoding import Encoding
 from sparker.tables.frames import library_of
 from sparker.tables.rows import more_rows
@@ -203,10 +204,11 @@ class Monitor:
         Without ``explain`` it takes one fit and not ten, and says no more than how sure it is.
         """
         began = time.perf_counter()
-        encoded, cautions = more_rows("the batch", batch, self.encoding, self.missing)
-        told(cautions, strict=False, caller=2)
+        encoded, noted = more_rows("the batch", batch, self.encoding, self.missing)
         observed = samples(self.reference, encoded.points, expected=self.expected)
         observed.check_rows(self.statistic.min_rows)
+        noted += self._suspicions(observed.data)
+        told(noted, strict=False, caller=2)
         size = len(observed.data) if self.expected is None else self.sizes[0]
         self.check_size(size)
         scheme = Resample(self.reference, size, self.expected, self.seed)
@@ -242,7 +244,7 @@ class Monitor:
             encoding=self.encoding,
             given=encoded.given,
             data_rows=encoded.rows,
-            warnings=cautions,
+            warnings=noted,
             preprocess=plain(self.preprocess),
             combine=plain(self.combine),
             n_labellings=None,
@@ -250,6 +252,14 @@ class Monitor:
             seed=self.seed,
             versions=versions(),
             timings=timings,
+        )
+
+    def _suspicions(self, batch: np.ndarray) -> tuple[Caution, ...]:
+        """What looks suspicious of a batch beside the reference, of which nothing is said again."""
+        names = [label.removeprefix("column ") for label in self.encoding.labels]
+        return (
+            *far_values(batch, names=names, beside=self.reference),
+            *in_both(self.reference, batch),
         )
 
     def summary(self) -> str:

@@ -11,6 +11,7 @@ from sparker.engine.toys import Toys
 from sparker.nulls import Samples, Scheme, ToySource
 from sparker.statistics.contract import Prepared, Statistic
 from sparker.system.digest import digest
+from sparker.system.machine import check_process
 from sparker.system.versions import versions
 
 FORMAT = 7
@@ -35,6 +36,7 @@ class Plan(NamedTuple):
 
 def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> PreparedToys:
     """Fix the preprocessing and the statistic's settings, on rows without labels."""
+    check_process()
     transform = preprocess(source.basis)
     fitted = transform(source.basis)
 

@@ -26,17 +26,17 @@ least MIN_IN_TAIL rows, and at most half."""
 def p_values(t: np.ndarray) -> np.ndarray:  # (n,) or (n, m), of the same shape
     """The share of rows whose statistic is at least as large as this row's, column by column.
 
-    The only p-value of this package: ``(1 + #{others >= t}) / n``, never zero. A row that is not
-    finite counts as larger than any other.
+    The only p-value of this package: ``(1 + #{others >= t}) / n``, never zero. NaN counts as larger
+    than any other; what ``heard`` has made minus infinity, as smaller.
 
     Paper: Algorithm 1's ``1 - EDF`` gives the largest toy a p-value of 0 and its global P has no
     ``+ 1``; the appendix's formula, which this is, has.
 
     >>> import numpy as np
-    >>> p_values(np.array([2.0, 0.1, 3.0, np.nan])).tolist()
+    >>> p_values(np.array([2.0, -np.inf, 3.0, np.nan])).tolist()
     [0.75, 1.0, 0.5, 0.25]
     """
-    t = np.where(np.isfinite(t), t, np.inf)
+    t = np.where(np.isnan(t), np.inf, t)
     return rankdata(-t, method="max", axis=0) / len(t)
 
 
@@ -76,6 +76,21 @@ def graded_p_values(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
     decay = np.exp(-np.where(tail, beyond / most, 0) / np.where(scale > 0, scale, 1))
     p = np.where(tail, np.sqrt(p * (above.sum(0) / n * decay)), p)
     return np.maximum(p, np.finfo(float).tiny)
+
+
+def heard(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
+    """Readings that are not finite made minus infinity: in that row they say nothing.
+
+    The others of the row are still heard. A row in which no reading is finite counts as more
+    extreme than any other. Each row is looked at by itself: so data and toys are treated alike, and
+    toys to come change nothing. The p-value stays exact, whatever is not finite and how often.
+
+    >>> import numpy as np
+    >>> heard(np.array([[1.0, np.nan], [np.nan, np.inf]])).tolist()
+    [[1.0, -inf], [inf, inf]]
+    """
+    finite = np.isfinite(t)
+    return np.where(finite, t, np.where(finite.any(axis=1, keepdims=True), -np.inf, np.inf))
 
 
 def tied(t: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:  # (n, m) -> (n, m)
@@ -137,7 +152,7 @@ def rank(t: np.ndarray, combine: Combination, families: Sequence[str] = ()) -> R
 
     ``families`` (m,) are the names of the families that the columns belong to, see ``stages``.
     """
-    t = tied(np.where(np.isfinite(t).all(axis=1, keepdims=True), t, np.inf))
+    t = tied(heard(t))
     score = partial(graded_score, combine, families=families)
     scores = score(t)
     p_value = float(p_values(scores)[0])
@@ -241,12 +256,15 @@ def smooth_p_values(t: np.ndarray, toys: np.ndarray) -> np.ndarray:  # (n, m), (
 
     Those of a Gumbel distribution with the toys' moments, which has an exponential tail and may lie
     anywhere. They only put the columns on one scale. The score made of them is calibrated by other
-    toys than those of the moments, or by a fit that is checked.
+    toys than those of the moments, or by a fit that is checked. A column without any toy that is
+    finite says nothing.
     """
-    toys = np.where(np.isfinite(toys), toys, np.nan)
+    there = np.isfinite(toys)
+    known = there.any(axis=0)
+    toys = np.where(there, toys, np.where(known, np.nan, 0))
     spread = np.nanstd(toys, axis=0)
     scale = np.where(spread > 0, spread, 1) * np.sqrt(6) / np.pi
     location = np.nanmean(toys, axis=0) - np.euler_gamma * scale
-    z = (np.where(np.isfinite(t), t, np.inf) - location) / scale
+    z = (np.where(np.isnan(t), np.inf, t) - location) / scale
     p = gumbel_r.sf(np.maximum(z, -700))  # further down it is 1, and its exponential overflows
-    return np.clip(p, np.finfo(float).tiny, 1)
+    return np.where(known, np.clip(p, np.finfo(float).tiny, 1), 1)

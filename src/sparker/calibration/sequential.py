@@ -22,6 +22,7 @@ from sparker.calibration.pvalues import (
     Ranked,
     clopper_pearson,
     family_p_values,
+    heard,
     p_values,
     smooth_p_values,
     tied,
@@ -59,14 +60,13 @@ class Sequential:
         ``complete`` says that no more toys will come. Only the toys up to the decision count, even
         if more were trained in the same chunk.
         """
-        t = tied(t, like=t[1 : 1 + self.table])  # toys to come change nothing
+        t = tied(heard(t), like=t[1 : 1 + self.table])  # toys to come change nothing
         table, compared = t[1 : 1 + self.table], t[1 + self.table :]
         if len(compared) == 0:
             return None
         rows = np.concatenate([t[:1], compared])
         score = tied_scores(staged(combine, families, smooth_p_values, rows, table))
-        finite = np.isfinite(rows).all(axis=1)
-        score = np.where(finite, score, np.inf)
+        score = np.where(np.isposinf(rows).all(axis=1), np.inf, score)
         above = np.cumsum(score[1:] >= score[0])
         reached = np.flatnonzero(above == self.exceedances)
         if len(reached):

@@ -22,7 +22,7 @@ from scipy.stats import norm
 from sparker.calibration import combine
 from sparker.calibration.combine import Combination
 from sparker.calibration.halves import n_above
-from sparker.calibration.pvalues import limits, smooth_p_values
+from sparker.calibration.pvalues import heard, limits, smooth_p_values
 from sparker.calibration.stages import staged
 
 Numbers = float | np.ndarray
@@ -79,11 +79,11 @@ def fit_tail(
     """Extrapolate the p-value of t (m,) from toys (B, m) combined by the rule of this name."""
     if rule not in RULES:
         raise ValueError(f"the tail is fitted to the scores of {list(RULES)} only, not {rule}")
-    toys = null_t[np.isfinite(null_t).all(1)]
+    toys = null_t[np.isfinite(null_t).any(1)]
     n_toys = len(toys)
     if n_toys < MIN_TOYS:
         raise ValueError(f"a tail needs at least {MIN_TOYS} finite toys, got {n_toys}")
-    table = np.concatenate([t[None], toys])
+    table = heard(np.concatenate([t[None], toys]))
     combination = _cauchy_evidence if rule == "cauchy" else RULES[rule]
     score = partial(smooth_score, combination, families=families)
     observed, *others = score(table).tolist()

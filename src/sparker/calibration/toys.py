@@ -12,7 +12,7 @@ from sparker.calibration.plan import PreparedToys
 from sparker.calibration.store import Store, begun
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured, stacked
-from sparker.engine.memory import MIN_TOYS
+from sparker.engine.memory import MIN_TOYS, is_out_of_memory
 from sparker.statistics.contract import Chunk, Reading
 from sparker.system.versions import versions
 
@@ -49,6 +49,8 @@ class Table:
 
     rows: dict[int, Measured] = field(default_factory=dict)
     models: Ensemble | None = None  # of the observed experiment, (m, ...)
+    lowered_to: int | None = None
+    """Toys at a time in the end, where memory ran out for more."""
 
     def add(self, chunk: Chunk) -> None:
         """Take in a chunk, as it was trained or as it was stored."""
@@ -126,12 +128,9 @@ def run(
     def n_done() -> int:
         return len(wanted & table.rows.keys())
 
-    try:
-        parts.finished(n_done())
-        if should_stop(table):
-            return table
+    def make(at_a_time: int) -> None:
         missing = [number for number in numbers if number not in table.rows]
-        with closing(execute(missing, chunk)) as results:
+        with closing(execute(missing, at_a_time)) as results:
             for done, made_by in results:
                 if kept is not None:
                     kept.write(done, made_by)
@@ -141,6 +140,13 @@ def run(
                 parts.finished(n_done())
                 if should_stop(table):
                     break
+
+    try:
+        parts.finished(n_done())
+        if not should_stop(table):
+            in_the_end = _within_memory(make, chunk)
+            if in_the_end < chunk:
+                table.lowered_to = in_the_end
     except (KeyboardInterrupt, ClusterError) as stop:
         note = f"{n_done()} of {len(wanted)} experiments were finished"
         if kept is None:
@@ -165,9 +171,27 @@ def check_readings(table: Table, readings: Sequence[Reading], store: object) -> 
             )
 
 
+def _within_memory(make: Callable[[int], None], chunk: int) -> int:
+    """Make toys, fewer at a time where memory runs out for more; how many at a time in the end."""
+    while True:
+        try:
+            make(chunk)
+            return chunk
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if chunk == 1:
+                why = (str(error) or type(error).__name__).splitlines()[0]
+                raise MemoryError(
+                    f"memory does not suffice for a single toy ({why}); take fewer rows or "
+                    "columns, a machine with more memory, or stream the reference"
+                ) from error
+        chunk //= 2  # not before the error, and all that it holds, is gone
+
+
 def check_finite(t: np.ndarray) -> None:
-    """Refuse data whose statistic is not finite; a toy that is not finite is only counted."""
-    if not np.all(np.isfinite(t)):
+    """Refuse data of which no reading is finite; such a toy is only counted."""
+    if not np.any(np.isfinite(t)):
         raise FloatingPointError(
             "the statistic of the data is not finite, so there is nothing to compare; look for "
             "extreme values in the data or too few rows, or lower the amplitude clip of the kernels"

@@ -19,6 +19,7 @@ from sparker.engine.sample import TwoSample
 from sparker.engine.train import OnPart, ignore
 from sparker.engine.widths import Schedule, check_schedule
 from sparker.system.compile_cache import keep_compiled
+from sparker.system.machine import check_process
 
 
 def fit(
@@ -112,6 +113,7 @@ def fit_chunks(
     if chunk is not None and chunk < 1:
         raise ValueError(f"chunk must be at least 1, got {chunk}")
     check_schedule(schedule)
+    check_process()
     keep_compiled()
     return _fit_chunks(seed, draw, toys, schedule, config, chunk, on_part)
 

@@ -22,6 +22,7 @@ from sparker.engine.distances import (
     sum_of,
 )
 from sparker.engine.sample import AnyArray, as_points
+from sparker.system.machine import check_process
 
 Kernels = Sequence[Array]
 
@@ -107,6 +108,7 @@ def components(
     x = as_points("points", points)
     if x.shape[1] != model.mu.shape[1]:
         raise ValueError(f"points have {x.shape[1]} features, the model has {model.mu.shape[1]}")
+    check_process()
     mu = np.asarray(model.mu)
     dtype = np.float64 if x.dtype == mu.dtype == np.float64 else np.float32
     # In units of the width, a power of two, so that the scale of the features costs no digits.

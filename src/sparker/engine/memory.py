@@ -176,6 +176,12 @@ def toys_that_fit(
     return 1 << (int(min(room, most, wanted)).bit_length() - 1)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that the machine, or the device, has no memory left."""
+    on_device = isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+    return on_device or isinstance(error, MemoryError)
+
+
 def toy_bytes(n_rows: int, n_features: int, n_kernels: int, n_widths: int, itemsize: int) -> int:
     """What training one toy takes beside the points.
 

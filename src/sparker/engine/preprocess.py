@@ -33,7 +33,10 @@ class Transform(NamedTuple):
     @property
     def units(self) -> np.ndarray:  # (k,)
         """The unit of each column: how far it changes when the fitted coordinates change by one."""
-        return self.back if self.back.ndim == 1 else np.linalg.norm(self.back, axis=0)
+        if self.back.ndim == 1:
+            return self.back
+        largest = np.abs(self.back).max(0)  # whose square may be zero
+        return largest * np.linalg.norm(self.back / largest, axis=0)
 
     def loadings(self, direction: np.ndarray) -> np.ndarray:  # (r,) -> (k,)
         """A direction of the fit in the columns, each in its unit."""
@@ -65,10 +68,8 @@ class Transform(NamedTuple):
                 f"rows have {points.shape[1]} features, the test was made with {len(self.centre)}"
             )
         limits = Ordinary(self.low[self.kept], self.high[self.kept])
-        centre, matrix = (
-            self.centre[self.kept].astype(points.dtype),
-            self.matrix.astype(points.dtype),
-        )
+        centre = self.centre[self.kept].astype(points.dtype)
+        matrix = self.matrix.astype(points.dtype)
         fitted = np.empty((len(points), matrix.shape[-1]), points.dtype)
         for some in _blocks(points):
             rows = limits.clipped(_columns(points[some], self.kept))
@@ -117,8 +118,7 @@ def _standardised(points: np.ndarray) -> tuple[Transform, np.ndarray]:
     """And the points without values far beyond all others."""
     limits = ordinary(points)
     usual = limits.without(points)
-    kept, centre = _varying(usual)
-    scale = _spread(usual, kept, centre)
+    kept, centre, scale = _varying(usual)
     return Transform(kept, centre, 1 / scale, scale, *limits), usual
 
 
@@ -187,7 +187,7 @@ def _flattening(variance: np.ndarray) -> float:
 
 def unchanged(points: np.ndarray) -> Transform:
     """The columns as they are, for features that share a scale already."""
-    kept, centre = _varying(points)
+    kept, centre, _ = _varying(points)
     centre[kept] = 0
     return Transform(kept, centre, np.ones(len(kept)), np.ones(len(kept)), *ordinary(points))
 
@@ -200,8 +200,7 @@ def whiten(points: np.ndarray) -> Transform:
     """
     limits = ordinary(points)
     points = limits.without(points)
-    kept, centre = _varying(points)
-    scale = _spread(points, kept, centre)  # which direction is flat must not depend on units
+    kept, centre, scale = _varying(points)  # which direction is flat must not depend on units
     standardised = (_columns(points, kept) - centre[kept]) / scale
     variance, directions = np.linalg.eigh(standardised.T @ standardised / len(points))
     # What rounding alone leaves of a direction without variance.
@@ -219,9 +218,15 @@ def principal_directions(
     centred = points - np.average(points, axis=0, weights=weights).astype(points.dtype)
     if weights is not None:
         centred *= np.sqrt(weights / weights.max())[:, None]
-    last = len(centred.T) - 1
-    some = (max(0, last - n + 1), last)
-    found = eigh(centred.T @ centred, subset_by_index=some)[1][:, ::-1]
+    wide = len(centred) < len(centred.T)  # the products of few rows are the smaller matrix
+    products = centred @ centred.T if wide else centred.T @ centred
+    some = (max(0, len(products) - n), len(products) - 1)
+    found = eigh(products, subset_by_index=some)[1][:, ::-1]
+    if wide:
+        found = centred.T @ found
+        lengths = np.linalg.norm(found, axis=0)
+        there = lengths > np.sqrt(np.finfo(found.dtype).eps) * lengths.max()
+        found = np.where(there, found / np.where(there, lengths, 1), 0)
     # Of the two signs an eigenvector may have, the one whose largest entry is positive.
     largest = np.argmax(np.abs(found), axis=0)
     found = found * np.sign(found[largest, np.arange(found.shape[1])])
@@ -240,22 +245,31 @@ def _columns(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
     return points if len(kept) == points.shape[1] else points[:, kept]
 
 
-def _spread(points: np.ndarray, kept: np.ndarray, centre: np.ndarray) -> np.ndarray:  # (k,)
-    """The standard deviations of columns, in double precision and block by block."""
+TINIEST = 2.0**20
+"""Times the smallest number of full precision: columns that vary by less have few digits, and the
+inverse of their spread may be infinite."""
+
+
+def _varying(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (k,), (d,), (k,)
+    """The columns that vary by more than rounding, every column's mean, and the kept ones' spread.
+
+    In double precision, and block by block.
+    """
+    low, high = points.min(0), points.max(0)
+    kind = np.finfo(points.dtype)
+    noise = 8 * kind.eps * np.maximum(np.abs(low), np.abs(high))
+    kept = np.flatnonzero(high - low > np.maximum(noise, kind.tiny * TINIEST))
+    if len(kept) == 0:
+        raise ValueError(
+            f"none of the {points.shape[1]} columns varies by more than rounding; there is nothing "
+            "to compare"
+        )
+    centre = points.mean(0, dtype=np.float64)
+    # In a power of two as unit, which is exact: squares of very small numbers are zero.
+    unit = np.ldexp(1.0, np.frexp((high - low)[kept].astype(np.float64))[1])
     total = np.zeros(len(kept))
     for some in _blocks(points):
         away = _columns(points[some], kept) - centre[kept]
+        away /= unit
         total += np.einsum("ij,ij->j", away, away)
-    return np.sqrt(total / len(points))
-
-
-def _varying(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (k,), (d,)
-    """The columns that vary by more than rounding, and where each column's middle is."""
-    low, high = points.min(0), points.max(0)
-    noise = 8 * np.finfo(points.dtype).eps * np.maximum(np.abs(low), np.abs(high))
-    kept = np.flatnonzero(high - low > noise)
-    if len(kept) == 0:
-        raise ValueError(
-            f"none of the {points.shape[1]} columns varies; there is nothing to compare"
-        )
-    return kept, points.mean(0, dtype=np.float64)
+    return kept, centre, np.sqrt(total / len(points)) * unit

@@ -129,7 +129,8 @@ def _percentiles(distances: np.ndarray) -> tuple[float, float]:
     if len(apart) == 0:
         n_points = round((1 + (1 + 8 * len(distances)) ** 0.5) / 2)
         raise ValueError(
-            f"all of the {n_points} points looked at are the same; widths need points that differ"
+            f"all of the {n_points} points looked at are the same, or so near to each other that "
+            "the squares of their distances vanish; widths need points that differ"
         )
     low, high = np.quantile(apart, [0.01, 0.99])
     return float(low), float(high)

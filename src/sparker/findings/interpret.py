@@ -35,7 +35,8 @@ def interpret(
     readings = prepared.statistic.readings or scales(np.arange(statistics.shape[1]))
     spreads = _spreads(statistics)
     best_reading = decided(readings, ranked, spreads)
-    widths = np.asarray(prepared.statistic.widths)
+    # A fit to the data that did not stay finite has left no models.
+    widths = np.asarray(prepared.statistic.widths)[: None if table.models is not None else 0]
     best = _width_shown(readings, widths, ranked.p_by_column, spreads, best_reading)
     data_components = reference_components = None
     if table.models is not None:
@@ -43,7 +44,7 @@ def interpret(
         data_components, reference_components = (
             statistic.components(model, rows) for rows in (data, reference)
         )
-    failed = ~np.all(np.isfinite(statistics[1:]), axis=1)
+    failed = ~np.any(np.isfinite(statistics[1:]), axis=1)
     return {
         "p_value": ranked.p_value,
         "interval": ranked.interval,
@@ -71,7 +72,7 @@ def interpret(
         "expected": observed.expected,
         "n_reference": len(observed.reference),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "notes": _notes(transform, observed, labels),
+        "notes": (*_silent(readings, statistics), *_notes(transform, observed, labels)),
     }
 
 
@@ -93,11 +94,13 @@ def _clearest(p: np.ndarray, spreads: np.ndarray, among: np.ndarray) -> int:  # 
 
 
 def _spreads(statistics: np.ndarray) -> np.ndarray:  # (n, K) -> (K,)
-    """How far out the first row is, in spreads of the others."""
+    """How far out the first row is, in spreads of the others; nowhere, if it is not finite."""
     toys = np.where(np.isfinite(statistics[1:]), statistics[1:], np.nan)
-    toys = np.where(np.isnan(toys).all(0), statistics[0], toys)  # no toy there: it says nothing
+    # No toy there: it says nothing.
+    toys = np.where(np.isnan(toys).all(0), np.nan_to_num(statistics[0]), toys)
     spread = np.nanstd(toys, axis=0)
-    return (statistics[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
+    found = (statistics[0] - np.nanmean(toys, axis=0)) / np.where(spread > 0, spread, 1)
+    return np.where(np.isfinite(found), found, -np.inf)
 
 
 def _width_shown(
@@ -147,6 +150,25 @@ def _kept(observed: Samples) -> dict[str, np.ndarray]:
     if len(shown) > most:
         kept = np.sort(np.random.default_rng(0).choice(len(shown), most, replace=False))
     return {"data": observed.data, "reference": shown[kept], "reference_rows": kept}
+
+
+def _silent(readings: Sequence[Reading], statistics: np.ndarray) -> list[str]:
+    """Which families had readings that were not finite while others were, and where."""
+    lost = ~np.isfinite(statistics)
+    lost[lost.all(axis=1)] = False  # such a toy is counted elsewhere
+    names = np.array(families_of(readings))
+    found: dict[str, list[str]] = {}
+    for family in dict.fromkeys(names.tolist()):
+        of_data, *of_toys = lost[:, names == family].any(axis=1).tolist()
+        where = ["the data"] * of_data
+        where += [f"{sum(of_toys)} of {len(of_toys)} toys"] * any(of_toys)
+        if where:
+            found.setdefault(" and in ".join(where), []).append(family)
+    return [
+        f"not finite in {where}: {', '.join(families)}; there this counts as no difference, in "
+        "data and toys alike, and the other readings decide"
+        for where, families in found.items()
+    ]
 
 
 def _notes(transform: Transform, observed: Samples, labels: Sequence[str]) -> tuple[str, ...]:

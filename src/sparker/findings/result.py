@@ -57,7 +57,7 @@ class Result:
     n_toys: int
     """Toys the p-value rests on."""
     n_failed: int
-    """Toys that did not stay finite; they count as more extreme than the data."""
+    """Toys without any finite reading; they count as more extreme than the data."""
     widths: np.ndarray  # (m,) of the models; none where another statistic was used
     readings: tuple[Reading, ...]
     """(K,) what was read off: the way to look, and the scale."""

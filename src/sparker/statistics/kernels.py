@@ -107,5 +107,6 @@ class PreparedKernels(NamedTuple):
         for done, fit in fits:
             finite = np.where(fit.finite[:, None, None], fit.measured.statistics, np.nan)
             side_by_side = finite.reshape(len(finite), -1)
-            models = fit.toy(list(done).index(0)).models if 0 in done else None
+            observed = fit.toy(list(done).index(0)) if 0 in done else None
+            models = observed.models if observed is not None and observed.finite else None
             yield Chunk(done, fit.measured._replace(statistics=side_by_side), models)

@@ -1,9 +1,27 @@
 """What this machine has: cores that may be used, and memory that is free."""
 
+import functools
 import os
 from pathlib import Path, PurePosixPath
 
 import psutil
+
+
+@functools.cache
+def _first_process() -> int:
+    """The process that computed first: a fork of it remembers this number, and has another."""
+    return os.getpid()
+
+
+def check_process() -> None:
+    """Refuse a process that was forked from one that had computed: it would wait forever."""
+    if os.getpid() != _first_process():
+        raise RuntimeError(
+            "this process was forked from one in which sparker had computed already, and the "
+            "threads of JAX that compute did not come along; start processes anew, with "
+            "multiprocessing.get_context('spawn') or 'forkserver' (mp_context of a "
+            "ProcessPoolExecutor), or fork before the first test"
+        )
 
 
 def n_cores() -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparker.ordinary import MAX_VALUES, ordinary
+from sparker.ordinary import MAX_VALUES, REACH, ordinary
 from sparker.tables.copies import Repeats, Shared, repeats, row_hashes, shared
 from sparker.tables.neighbours import Trace, trace
 
@@ -23,8 +23,8 @@ class Caution(NamedTuple):
     """What the reader of a p-value should know of the tables."""
 
     code: str
-    """"shared rows", "duplicates", "order", "far values", "few reference rows", "few rows", and
-    what the module ``intake`` adds."""
+    """"shared rows", "duplicates", "order", "far values", "few digits", "few reference rows", "few
+    rows", and what the module ``intake`` adds."""
     text: str
 
     @property
@@ -33,47 +33,66 @@ class Caution(NamedTuple):
         return self.code in FINDINGS
 
 
-def cautions(reference: np.ndarray, data: np.ndarray, names: Sequence[str]) -> list[Caution]:
+def cautions(
+    reference: np.ndarray, data: np.ndarray, names: Sequence[str], *, within: bool = True
+) -> list[Caution]:
     """What is wrong with two samples, or may be.
 
     Args:
         reference: (N_R, d), finite, rows in the order of the file.
         data: (N_D, d).
         names: of the columns; may be empty.
+        within: whether to look for copies and order within a sample, too; where rows are known to
+            belong together, both are as they should be.
 
     >>> rows = np.random.default_rng(0).normal(size=(300, 2))
     >>> [caution] = cautions(rows[:250], rows[200:], ())
     >>> caution.code, caution.text.partition(":")[0]
     ('shared rows', '50 of the 100 data rows stand in the reference, too')
     """
-    # 0.1 in a float32 table and in a float64 table are equal only with the digits of the first.
-    single = reference.dtype.itemsize < 8 or data.dtype.itemsize < 8
-    samples = {
-        kind: rows.astype(np.float32 if single else np.float64, copy=False)
-        for kind, rows in (("reference", reference), ("data", data))
-    }
+    samples = dict(zip(("reference", "data"), _alike(reference, data), strict=True))
     hashes = {kind: row_hashes(rows) for kind, rows in samples.items()}
-    found = []
-    if (in_both := shared(hashes["reference"], hashes["data"])) is not None:
-        found.append(Caution("shared rows", _shared(in_both, len(reference), len(data))))
-    for kind, rows in samples.items():
-        if (again := repeats(rows, hashes[kind])) is not None:
-            found.append(Caution("duplicates", _repeated(again, kind, len(rows))))
-    traces = {kind: trace(rows) for kind, rows in samples.items()}
-    signs = [_sign(one, kind, names) for kind, one in traces.items() if one is not None]
-    if signs:
-        found.append(Caution("order", _ordered(signs)))
+    found = _in_both(*hashes.values())
+    if within:
+        for kind, rows in samples.items():
+            if (again := repeats(rows, hashes[kind])) is not None:
+                found.append(Caution("duplicates", _repeated(again, kind, len(rows))))
+        traces = {kind: trace(rows) for kind, rows in samples.items()}
+        signs = [_sign(one, kind, names) for kind, one in traces.items() if one is not None]
+        if signs:
+            found.append(Caution("order", _ordered(signs)))
     return found + _sizes(len(reference), len(data), data.shape[1])
+
+
+def in_both(reference: np.ndarray, data: np.ndarray) -> list[Caution]:
+    """Data rows that stand in the reference, too, and nothing else."""
+    return _in_both(*map(row_hashes, _alike(reference, data)))
+
+
+def _alike(*samples: np.ndarray) -> list[np.ndarray]:
+    """0.1 in float32 and in float64 tables are equal only with the digits of the first."""
+    single = any(rows.dtype.itemsize < 8 for rows in samples)
+    return [rows.astype(np.float32 if single else np.float64, copy=False) for rows in samples]
+
+
+def _in_both(reference: np.ndarray, data: np.ndarray) -> list[Caution]:  # (N_R,), (N_D,) hashes
+    found = shared(reference, data)
+    if found is None:
+        return []
+    return [Caution("shared rows", _shared(found, len(reference), len(data)))]
 
 
 MAX_NAMED = 3
 """Columns that are named, those with most far values first."""
 
 
-def far_values(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
+def far_values(
+    *samples: np.ndarray, names: Sequence[str], beside: np.ndarray | None = None
+) -> list[Caution]:
     """Values so far from all others of their column that they are taken to be nearer.
 
-    A long tail reaches as far, but without a gap, and is nothing to speak of.
+    A long tail reaches as far, but without a gap, and is nothing to speak of. Of rows ``beside``
+    nothing is said, but they tell what is far.
 
     >>> rows = np.random.default_rng(0).normal(size=(300, 2))
     >>> rows[:5, 1] = -999
@@ -82,18 +101,22 @@ def far_values(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
     'far from all other values lie 5 of the 300 in column y (-999)'
     """
     n_rows = sum(map(len, samples))
-    every = 1 + n_rows * samples[0].shape[1] // MAX_VALUES
-    limits = ordinary(np.concatenate([points[::every] for points in samples]))
+    known = samples if beside is None else (beside, *samples)
+    every = 1 + sum(points.size for points in known) // MAX_VALUES
+    limits = ordinary(np.concatenate([points[::every] for points in known]))
     low = np.min([points.min(0) for points in samples], axis=0)
     high = np.max([points.max(0) for points in samples], axis=0)
     found = []
     for column in np.flatnonzero((low < limits.low) | (high > limits.high)):
-        values = np.concatenate([points[:, column] for points in samples])
-        start, end = limits.low[column], limits.high[column]
-        away = abs(values - (start + end) / 2) / (end - start)
-        if not np.any((away > 1 / 4) & (away <= 1 / 2)):
-            far = values[away > 1 / 2]
-            found.append((len(far), column, far))
+        middle = (limits.low[column] + limits.high[column]) / 2
+        values = [points[:, column] for points in known]
+        with np.errstate(over="ignore"):
+            away = [abs(some - middle) / (limits.high[column] - middle) for some in values]
+        far = [some[distance > 1] for some, distance in zip(values, away, strict=True)]
+        gap = not any(np.any((distance > 1 / 2) & (distance <= 1)) for distance in away)
+        own = np.concatenate(far[-len(samples) :])
+        if gap and len(own):
+            found.append((len(own), column, own))
     if not found:
         return []
     found.sort(key=lambda one: (-one[0], one[1]))
@@ -110,6 +133,41 @@ def far_values(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
         "leave these fields empty in both files"
     )
     return [Caution("far values", text)]
+
+
+MIN_STEPS = 100
+"""Between neighbouring numbers of its precision, that a column's ordinary values should span."""
+
+
+def few_digits(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
+    """Columns whose values differ by little more than neighbouring numbers of their precision.
+
+    Whole numbers beyond 2^53 may do so, times in nanoseconds, and small numbers on a large offset.
+    What was rounded when the numbers were read, or before, is gone.
+
+    >>> [caution] = few_digits(2.0**60 + 500 * np.arange(30.0)[:, None], names=("time",))
+    >>> caution.text.partition(":")[0]
+    'few digits are left of column time'
+    """
+    every = 1 + sum(points.size for points in samples) // MAX_VALUES
+    limits = ordinary(np.concatenate([points[::every] for points in samples]))
+    kind = samples[0].dtype
+    with np.errstate(invalid="ignore"):  # columns without limits
+        span, middle = (limits.high - limits.low) / (2 * REACH), (limits.low + limits.high) / 2
+        step = np.maximum(np.spacing(np.abs(middle).astype(kind)), np.finfo(kind).tiny)
+    found = np.flatnonzero(span < MIN_STEPS * step)
+    said = [str(names[int(column)] if len(names) else column) for column in found[:MAX_NAMED]]
+    if len(found) > MAX_NAMED:
+        said.append(f"{len(found) - MAX_NAMED} more")
+    if not said:
+        return []
+    text = (
+        f"few digits are left of column{'s' * (len(said) > 1)} {', '.join(said)}: neighbouring "
+        f"numbers of this precision lie {step[found[0]]:.2g} apart there, the values differ by "
+        "little more, and what is finer was lost; subtract what all of them have in common before "
+        "they become floating-point numbers, or take another unit"
+    )
+    return [Caution("few digits", text)]
 
 
 def _most_common(values: np.ndarray) -> str:

@@ -70,9 +70,12 @@ def shared(reference: np.ndarray, data: np.ndarray) -> Shared | None:
     repeat within the reference, a few rows in both are enough. One is not: of many rows one moves
     no p-value, and it may be a row of defaults.
     """
-    n_data, in_both = len(data), np.isin(data, reference)
-    if not in_both.any():
+    # Ordinary tables share no row, which one look at each reference row tells.
+    once = np.unique(data)
+    again = once[np.minimum(np.searchsorted(once, reference), len(once) - 1)] == reference
+    if not again.any():
         return None
+    n_data, in_both = len(data), np.isin(data, reference[again])
     distinct, counts = np.unique(np.concatenate([reference, data]), return_counts=True)
     counts = counts[counts > 1]
     chance = _on_both_sides(counts, len(reference), n_data)

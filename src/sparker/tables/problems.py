@@ -39,8 +39,10 @@ def problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
             rows = np.flatnonzero(np.abs(part) > np.float64(LARGEST))
             if len(rows):
                 return (
-                    f"{len(rows)} values beyond {LARGEST:g} in {of}, the first in row {rows[0]}; "
-                    "if they stand for what is not known, write nothing there"
+                    f"{len(rows)} value{'s' * (len(rows) > 1)} beyond {LARGEST:g} in {of}, the "
+                    f"first in row {rows[0]}; sums of their squares overflow, so give the "
+                    "column in another unit or, where they stand for what is not known, write "
+                    "nothing"
                 )
         return ""
     if kind in (Kind.BOOLEAN, Kind.TIME):
