@@ -7,6 +7,7 @@ several processes may fill one folder, and folders filled on different machines 
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,9 +40,7 @@ class Store:
                     file.write(json.dumps(manifest, indent=1).encode())
                 found = wanted
             else:
-                probe = self.folder / f".probe.{os.getpid()}"
-                probe.touch()
-                probe.unlink()
+                tempfile.TemporaryFile(dir=self.folder).close()  # whether it can be written to
         self.chunk: int = found["chunk"]
         different = _differences(found, wanted)
         if different:

@@ -29,6 +29,8 @@ from typing import NamedTuple
 import psutil
 from platformdirs import user_cache_path
 
+from sparker.system.atomic import whole_file
+
 VARIABLE = "SPARKER_CACHE"
 MAX_BYTES = 2**28
 """Above this size, the programs that were not used for longest are removed."""
@@ -135,9 +137,8 @@ def _link(program: Path, name: Path) -> None:
     except FileExistsError:
         return
     except OSError:  # a file system without such links
-        part = name.with_suffix(f".{os.getpid()}")
-        shutil.copyfile(program, part)
-        part.replace(name)
+        with whole_file(name) as file:
+            file.write(program.read_bytes())
 
 
 def _leave(kept: Kept, process: int) -> None:
