@@ -7,16 +7,16 @@ import click
 
 from sparker.cli.options import (
     FILE,
-    check_outputs,
     column_options,
     fit_options,
     fit_settings,
-    note,
     store_option,
     table_options,
     table_settings,
     warnings_on_stderr,
 )
+from sparker.cli.outputs import check_outputs
+from sparker.cli.terminal import note
 
 
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -59,7 +59,7 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
     from sparker import tables
     from sparker.monitor import Monitor
 
-    check_outputs({"monitor": monitor})
+    check_outputs({"MONITOR": monitor}, [reference])
     weights = [options["weights"]] if options["weights"] else []
     table = tables.read(
         reference,
