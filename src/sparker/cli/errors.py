@@ -22,10 +22,10 @@ def explained(error: Exception) -> str | None:
         return plain(error)
     if "jax" not in sys.modules:
         return None
-    return _no_device() or _full_device(error)
+    return no_device() or _full_device(error)
 
 
-def _no_device() -> str | None:
+def no_device() -> str | None:
     """That JAX has nothing to run on; it raises whatever it stumbles over."""
     import jax
 

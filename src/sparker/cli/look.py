@@ -20,7 +20,6 @@ from sparker.cli.options import (
     statistic_option,
     table_options,
     table_settings,
-    warnings_on_stderr,
 )
 from sparker.cli.outputs import Attempts, check_outputs, check_picture, save_picture
 from sparker.cli.pictures import of_rows, picture_column, picture_files
@@ -236,19 +235,18 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
         reference_extra=[],
         data_extra=[],
     )
-    with warnings_on_stderr():
-        study = power_study(
-            first,
-            second,
-            fractions,
-            n_reference=options["n_reference"],
-            n_data=options["n_data"],
-            poisson=options["poisson"],
-            n_tests=options["tests"],
-            alpha=options["alpha"],
-            **table_settings(options, first),
-            **fit_settings(options, anneal=options.pop("annealed")),
-        )
+    study = power_study(
+        first,
+        second,
+        fractions,
+        n_reference=options["n_reference"],
+        n_data=options["n_data"],
+        poisson=options["poisson"],
+        n_tests=options["tests"],
+        alpha=options["alpha"],
+        **table_settings(options, first),
+        **fit_settings(options, anneal=options.pop("annealed")),
+    )
     attempts = Attempts()
     with attempts.at("answer"):
         if options["as_json"]:

@@ -15,7 +15,14 @@ import click
 from sparker.cli import calibrate, demo, look, share, test, watch
 from sparker.cli.endings import end, quick_endings
 from sparker.cli.errors import explained
-from sparker.cli.terminal import BadInput, discard_output, note, open_streams, printable_errors
+from sparker.cli.terminal import (
+    BadInput,
+    discard_output,
+    note,
+    open_streams,
+    printable_errors,
+    warnings_as_notes,
+)
 
 INTERNAL_ERROR = 3
 
@@ -34,7 +41,7 @@ class _Commands(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with printable_errors():
+        with printable_errors(), warnings_as_notes():
             return self._invoke(ctx)
 
     def _invoke(self, ctx: click.Context) -> Any:

@@ -3,9 +3,7 @@
 import math
 import shlex
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +13,7 @@ from click.core import ParameterSource
 
 from sparker import together
 from sparker.calibration.combine import RULES
-from sparker.cli.terminal import BadInput, note
+from sparker.cli.terminal import BadInput
 
 if TYPE_CHECKING:
     from sparker import tables
@@ -208,25 +206,6 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
         "preprocess": option(options.pop("preprocess")),
         "combine": option(options.pop("combine")),
     }
-
-
-@contextmanager
-def warnings_on_stderr() -> Iterator[None]:
-    """What looks suspicious, said at once, as a line of its own."""
-    from sparker.tables.errors import DataWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DataWarning)
-        others = warnings.showwarning
-
-        def show(message: Any, category: Any, *where: Any, **how: Any) -> None:
-            if issubclass(category, DataWarning):
-                note(f"Warning: {message}.")
-            else:
-                others(message, category, *where, **how)
-
-        warnings.showwarning = show
-        yield
 
 
 def table_settings(options: dict[str, Any], table: "tables.Table") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparker.cli.batches import Batch, report_file, state_of
 from sparker.cli.errors import explained, plain
 from sparker.cli.journal import Journal
-from sparker.cli.options import command_line, warnings_on_stderr
+from sparker.cli.options import command_line
 from sparker.cli.outputs import save_picture
 from sparker.cli.terminal import answer_json, note
 from sparker.tables.errors import DataWarning
@@ -113,8 +113,7 @@ class Session:
         from sparker.monitor import Look
 
         rows = self._read(batch)
-        with warnings_on_stderr():
-            result = self.known.test(rows, explain=False)
+        result = self.known.test(rows, explain=False)
         look = Look.of(result, number, self.alpha, self.looks)
         found: dict[str, Any] = {
             "p_value": result.p_value,

@@ -1,9 +1,11 @@
 """What commands say: printable, on streams that may be closed, to readers that may leave."""
 
 import json
+import logging
 import os
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +19,10 @@ OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Kinds of characters that a terminal obeys, or that change how the others are read."""
 HARMLESS = "\n\u200c\u200d"
 """Those of them that texts need: the ends of our lines, and how some scripts join letters."""
+
+
+KEEPING = "persistent compilation cache entry"
+"""What JAX's warnings speak of where a compiled program cannot be written or read."""
 
 
 class BadInput(click.ClickException):
@@ -97,6 +103,37 @@ def answer_json(value: Any, *, indent: int | None = None) -> None:
 def note(text: str) -> None:
     """Say something along the way, on stderr."""
     Console(stderr=True, soft_wrap=True, highlight=False).print(printable(text), markup=False)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """What looks suspicious, said at once, as a line of its own; and what libraries warn of.
+
+    Not of a full disk or a folder that cannot be written to, again and again: where programs cannot
+    be kept, they are compiled, and Matplotlib finds another place.
+    """
+    from sparker.tables.errors import DataWarning
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        others, is_said = warnings.showwarning, False
+
+        def show(message: Any, category: Any, *where: Any, **how: Any) -> None:
+            nonlocal is_said
+            if issubclass(category, DataWarning):
+                note(f"Warning: {message}.")
+            elif KEEPING not in str(message):
+                others(message, category, *where, **how)
+            elif not is_said:
+                is_said = True
+                note(
+                    "Compiled programs cannot be kept for the next time "
+                    f"({str(message).rpartition('] ')[2]}); SPARKER_CACHE names another folder."
+                )
+
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from sparker.cli.options import (
     store_option,
     table_options,
     table_settings,
-    warnings_on_stderr,
 )
 from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import of_rows, picture_column, picture_files
@@ -154,7 +153,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
     }
-    with cluster_at(options["scheduler"]) as cluster, warnings_on_stderr():
+    with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
             detect.run_toys(tested, second, only=options["only"], cluster=cluster, **settings)
             say_made(options["only"], options["store"], settings["n_toys"])

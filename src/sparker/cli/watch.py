@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sparker.cli.batches import Batch, batch_files, follow
+from sparker.cli.errors import no_device
 from sparker.cli.journal import Journal
 from sparker.cli.options import A_LEVEL, FILE, Real
 from sparker.cli.outputs import check_outputs, check_picture
@@ -95,6 +96,9 @@ def watch(
     click.get_current_context().call_on_close(so_far.close)
     session = Session(monitor, alpha, looks, key, reports, picture, keep, so_far)
     session.known.check_reach(alpha, looks)
+    problem = no_device()
+    if problem:  # of all batches, and not of each
+        raise BadInput(problem)
     own = [monitor, *([journal] if journal else [])]
     files: Iterable[Batch]
     if is_followed:

@@ -88,6 +88,8 @@ def folder() -> Path:
     """Where programs for this machine are kept: other processors and versions need others."""
     given = os.environ.get(VARIABLE)
     root = Path(given).expanduser() if given else user_cache_path("sparker")
+    if not given and not root.is_absolute():
+        raise FileNotFoundError("the user has no home")  # and no folder shall be called ~
     versions = [metadata.version(name) for name in ("jax", "jaxlib")]
     what = "\n".join([*versions, platform.machine(), platform.python_version(), _processor()])
     return root / "compiled" / hashlib.sha256(what.encode()).hexdigest()[:16]
