@@ -322,17 +322,6 @@ def test_signals_end_a_command_whatever_it_does(at, body, number, code, words):
     assert time.monotonic() - began < GRACE + 10
 
 
-def test_a_signal_that_is_ignored_stays_ignored(at):
-    code = STUCK.format("time.sleep(1); return known")
-    process = child("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + code, *TEST,
-                    stdout=subprocess.PIPE)  # fmt: skip
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
-    assert "p-value" in out
-
-
 def test_both_endings_have_a_code_of_their_own(at, monkeypatch):
     for stop, code in ((KeyboardInterrupt, 130), (Terminated, 143)):
 
