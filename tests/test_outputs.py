@@ -2,7 +2,6 @@
 
 import csv
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -325,8 +324,8 @@ def test_signals_end_a_command_whatever_it_does(at, body, number, code, words):
 def test_both_endings_have_a_code_of_their_own(at, monkeypatch):
     for stop, code in ((KeyboardInterrupt, 130), (Terminated, 143)):
 
-        def test(*args, stop=stop, **kwargs):
-            raise stop
+        def test(*args, ending=stop, **kwargs):
+            raise ending
 
         monkeypatch.setattr(detect, "test", test)
         assert invoke(*TEST).exit_code == code
@@ -363,6 +362,14 @@ def test_a_full_device_is_no_mistake_of_ours(at, monkeypatch):
     assert "the device's memory is full" in done.stderr
 
 
+NO_ROOM = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from sparker.cli.main import main
+main(sys.argv[1:])
+"""
+
+
 def test_without_any_room_the_answer_still_comes(at):
     """No file of any size: a full disk, for the programs, Matplotlib and temporary files."""
     environment = os.environ | {
@@ -373,11 +380,10 @@ def test_without_any_room_the_answer_still_comes(at):
     }
     environment = {k: v for k, v in environment.items() if not k.startswith(("JAX_C", "JAX_PE"))}
     done = subprocess.run(
-        [sys.executable, "-m", "sparker", *TEST, *QUICK],
+        [sys.executable, "-c", NO_ROOM, *TEST, *QUICK],
         capture_output=True,
         text=True,
         env=environment,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
     )
     assert done.returncode == 0, done.stderr
     assert "p-value" in done.stdout
