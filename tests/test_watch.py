@@ -14,8 +14,10 @@ from click.testing import CliRunner
 
 import sparker
 from sparker.cli import batches
+from sparker.cli.journal import Journal
 from sparker.cli.main import main
 from sparker.cli.session import Session
+from sparker.cli.terminal import BadInput
 
 BATCH, OTHER = 40, 50
 
@@ -87,7 +89,9 @@ def test_the_exit_code_tells_alarms_and_batches_that_could_not_be_tested(at, nam
             assert line.keys() == {"batch", "look", "error"}
 
 
-@pytest.mark.parametrize("error", [FloatingPointError, MemoryError, OSError, ImportError])
+@pytest.mark.parametrize(
+    "error", [FloatingPointError, MemoryError, OSError, ImportError, ZeroDivisionError]
+)
 def test_whatever_a_batch_causes_does_not_stop_the_others(at, monkeypatch, error):
     whole = sparker.Monitor.test
 
@@ -100,7 +104,8 @@ def test_whatever_a_batch_causes_does_not_stop_the_others(at, monkeypatch, error
     done = invoke("monitor.npz", "other-strange.npy", "strange.npy")
     assert done.exit_code == 5, done.output
     first, second = lines_of(done)
-    assert first["error"] == "oh"
+    ours = error is ZeroDivisionError
+    assert first["error"] == ("internal error: ZeroDivisionError: oh" if ours else "oh")
     assert second["alarm"]
 
 
@@ -203,7 +208,7 @@ def test_a_monitor_that_cannot_be_written_still_watches(at, monkeypatch):
 def test_a_monitor_that_another_program_wrote_meanwhile_is_left_alone(at):
     session = Session(at / "monitor.npz", 0.05, None, None, None, None, keep=True)
     (at / "monitor.npz").write_bytes(b"another calibration")
-    session.look(1, "other-strange.npy")
+    session.look(batches.named("other-strange.npy"))
     assert session.exit_code == 1
     assert (at / "monitor.npz").read_bytes() == b"another calibration"
 
@@ -340,12 +345,13 @@ def polls(monkeypatch):
     return play
 
 
-def followed(folder: Path, own=(), *, meanwhile=lambda: None) -> list[str]:
+def followed(folder: Path, own=(), *, meanwhile=lambda: None, tested=None) -> list[str]:
     """The names of the files that were handed out until the last poll."""
-    handed = []
+    handed, tested = [], {} if tested is None else tested
     with suppress(EOFError):
-        for file in batches.follow(folder, 1, own):
-            handed.append(Path(file).name)
+        for batch in batches.follow(folder, 1, own, tested):
+            handed.append(Path(batch.file).name)
+            tested[batch.place] = batch.state
             meanwhile()
     return handed
 
@@ -414,25 +420,260 @@ def test_hidden_files_folders_and_our_own_are_no_batches(tmp_path, polls):
         write(tmp_path / name, name, 1)
     (tmp_path / "folder").mkdir()
     polls(nothing, nothing)
-    own = {(tmp_path / "monitor.npz").resolve()}
-    assert followed(tmp_path, own) == ["batch"]
+    assert followed(tmp_path, [tmp_path / "monitor.npz"]) == ["batch"]
+
+
+@pytest.mark.unit
+def test_a_file_that_another_took_the_place_of_is_handed_out_again(tmp_path, polls):
+    """Of the same size, and with the same time: of a reproducible archive, say."""
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    write(inbox / "batch", "a", 1)
+    write(tmp_path / "other", "b", 1)
+    polls(nothing, lambda: (tmp_path / "other").replace(inbox / "batch"), *3 * [nothing])
+    assert followed(inbox) == ["batch", "batch"]
+
+
+@pytest.mark.unit
+def test_hundreds_at_once_are_all_handed_out_in_order(tmp_path, polls):
+    names = [f"{number:03d}" for number in range(500)]
+    for name in names:
+        write(tmp_path / name, name, 1)
+    polls(nothing, nothing)
+    assert followed(tmp_path) == names
+
+
+@pytest.mark.unit
+def test_a_file_that_changes_while_others_are_tested_waits(tmp_path, polls):
+    for name in ("a", "b"):
+        write(tmp_path / name, name, 1)
+    polls(nothing, nothing, nothing)
+    changes = iter([lambda: write(tmp_path / "b", "longer", 1)])
+    handed = followed(tmp_path, meanwhile=lambda: next(changes, nothing)())
+    assert handed == ["a", "b"]
+    polls(nothing)
+    changes = iter([lambda: write(tmp_path / "b", "longer", 1)])
+    assert followed(tmp_path, meanwhile=lambda: next(changes, nothing)()) == ["a"]
+
+
+@pytest.mark.unit
+def test_files_that_are_gone_are_forgotten_but_not_those_of_a_drive_that_is(tmp_path, polls):
+    inbox, away = tmp_path / "inbox", tmp_path / "away"
+    inbox.mkdir()
+    for name in ("a", "b"):
+        write(inbox / name, name, 1)
+    tested = {}
+    polls(
+        nothing,
+        lambda: (inbox.rename(away), inbox.mkdir()),  # nothing is mounted there
+        nothing,
+        lambda: (inbox.rmdir(), away.rename(inbox)),
+        nothing,
+        nothing,
+    )
+    assert followed(inbox, tested=tested) == ["a", "b"]
+    (inbox / "a").unlink()
+    polls(nothing)
+    assert followed(inbox, tested=tested) == []
+    assert [Path(place).name for place in tested] == ["b"]
+
+
+def growing(monkeypatch, at, times):
+    """Let somebody write to a file while it is read, so many times."""
+    whole, left = sparker.tables.read, iter(range(times))
+
+    def read(path, **options):
+        for _ in left:
+            with open(path, "ab") as file:
+                file.write(b"\n")
+            break
+        return whole(path, **options)
+
+    monkeypatch.setattr(sparker.tables, "read", read)
+
+
+def test_a_batch_that_is_written_to_while_it_is_read_is_no_look_yet(at, monkeypatch):
+    (at / "inbox").mkdir()
+    (at / "strange.npy").rename(at / "inbox" / "strange.npy")
+    growing(monkeypatch, at, 2)
+    done = invoke("monitor.npz", "inbox", "--follow", "--poll", "0.1", "--looks", "1")
+    assert [line["look"] for line in lines_of(done)] == [1]
+    assert lines_of(done)[0]["alarm"]
+    assert done.exit_code == 1, done.output
+
+
+def test_a_batch_that_does_not_come_again_is_not_passed_over(at, monkeypatch):
+    growing(monkeypatch, at, 1)
+    done = invoke("monitor.npz", "strange.npy", "quiet.npy")
+    first, second = lines_of(done)
+    assert "strange.npy was written to while it was read; test it when it is" in first["error"]
+    assert second["look"] == 2
+    assert done.exit_code == 4, done.output
+
+
+# The journal.
+
+
+def test_a_watch_goes_on_where_it_was(at):
+    first = invoke("monitor.npz", "quiet.npy", "gone.npy", "--journal", "lines.jsonl")
+    assert first.exit_code == 4, first.output
+    kept = [json.loads(line) for line in (at / "lines.jsonl").read_text().splitlines()]
+    assert [{**line, "file": 0, "state": 0} for line in kept] == [
+        {**line, "file": 0, "state": 0} for line in lines_of(first)
+    ]
+    again = invoke("monitor.npz", "./quiet.npy", "strange.npy", "--journal", "lines.jsonl")
+    assert [(line["batch"], line["look"]) for line in lines_of(again)] == [("strange.npy", 3)]
+    assert again.exit_code == 1, again.output
+    (at / "quiet.npy").write_bytes((at / "strange.npy").read_bytes())  # another one by that name
+    third = invoke("monitor.npz", "quiet.npy", "strange.npy", "--journal", "lines.jsonl")
+    assert [(line["batch"], line["look"]) for line in lines_of(third)] == [("quiet.npy", 4)]
+    nothing_new = invoke("monitor.npz", "quiet.npy", "--journal", "lines.jsonl")
+    assert (nothing_new.exit_code, nothing_new.output) == (0, "")
+
+
+def test_planned_looks_are_counted_over_all_runs(at):
+    (at / "inbox").mkdir()
+    (at / "quiet.npy").rename(at / "inbox" / "quiet.npy")
+    options = ["--journal", "lines.jsonl", "--looks", "1"]
+    assert invoke("monitor.npz", "inbox", *options).exit_code == 0
+    refused = invoke("monitor.npz", "inbox", "strange.npy", *options)
+    assert "there are 2 batches for 1 looks" in refused.stderr
+    ended = invoke("monitor.npz", "inbox", "--follow", *options)
+    assert (ended.exit_code, ended.stdout) == (0, "")
+    assert "All 1 planned looks are made" in ended.stderr
+
+
+def test_a_line_that_was_cut_off_is_written_anew(at):
+    invoke("monitor.npz", "quiet.npy", "strange.npy", "--journal", "lines.jsonl")
+    whole = (at / "lines.jsonl").read_bytes()
+    for end in (b"", b"\0" * 9):
+        (at / "lines.jsonl").write_bytes(whole[:-30] + end)
+        again = invoke("monitor.npz", "quiet.npy", "strange.npy", "--journal", "lines.jsonl")
+        assert [line["batch"] for line in lines_of(again)] == ["strange.npy"]
+        assert (at / "lines.jsonl").read_bytes() == whole
+
+
+@pytest.mark.parametrize("content", ["x,y\n1,2\n", "no end of a line", '{"look": 1}\n', "3\n"])
+def test_what_is_no_journal_is_left_alone(at, content):
+    (at / "notes").write_text(content)
+    done = invoke("monitor.npz", "quiet.npy", "--journal", "notes")
+    assert done.exit_code == 2, done.output
+    assert "line 1 of notes is none of a journal" in done.stderr
+    assert (at / "notes").read_text() == content
+
+
+def test_a_journal_belongs_to_one_watch_at_a_time(at):
+    held = Journal(at / "lines.jsonl")
+    done = invoke("monitor.npz", "quiet.npy", "--journal", "lines.jsonl")
+    assert done.exit_code == 2, done.output
+    assert "another watch keeps its journal in lines.jsonl" in done.stderr
+    held.close()
+    assert invoke("monitor.npz", "quiet.npy", "--journal", "lines.jsonl").exit_code == 0
+
+
+def test_a_journal_without_room_keeps_whole_lines_and_stops_nothing(at, monkeypatch):
+    invoke("monitor.npz", "quiet.npy", "--journal", "lines.jsonl")
+    before = (at / "lines.jsonl").read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = invoke("monitor.npz", "strange.npy", "gone.npy", "--journal", "lines.jsonl")
+    assert [line["look"] for line in lines_of(done)] == [2, 3]
+    assert done.exit_code == 5, done.output
+    assert done.stderr.count("The journal could not be written: No space left on device.") == 1
+    assert (at / "lines.jsonl").read_bytes() == before
+
+
+@pytest.mark.unit
+def test_a_journal_is_a_plain_file():
+    with pytest.raises(BadInput, match="must name a plain file"):
+        Journal(Path("/dev/null"))
+
+
+def test_sigterm_ends_a_service_and_a_restart_goes_on(at):
+    (at / "inbox").mkdir()
+    (at / "strange.npy").rename(at / "inbox" / "strange.npy")
+    command = [sys.executable, "-m", "sparker", "watch", "monitor.npz", "inbox", "--follow",
+               "--poll", "0.1", "--alpha", "0.05", "--journal", "lines.jsonl"]  # fmt: skip
+    looks = []
+    for name in ("strange.npy", "quiet.npy"):
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        ) as process:
+            if name == "quiet.npy":
+                (at / "quiet.npy").rename(at / "inbox" / "quiet.npy")
+            looks.append(json.loads(process.stdout.readline()))
+            process.terminate()
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 143, said
+        assert "Terminated." in said
+        assert f"{len(looks)} looks were made and are kept in lines.jsonl" in said
+    assert [(look["batch"], look["look"]) for look in looks] == [
+        ("inbox/strange.npy", 1),
+        ("inbox/quiet.npy", 2),
+    ]
+
+
+def test_a_full_disk_behind_stdout_does_not_end_the_watch(at):
+    command = [sys.executable, "-m", "sparker", "watch", "monitor.npz", "quiet.npy", "strange.npy",
+               "--alpha", "0.05", "--journal", "lines.jsonl"]  # fmt: skip
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        )
+    assert done.returncode == 5, done.stderr
+    assert done.stderr == "Lines cannot be written to stdout any more: No space left on device.\n"
+    assert len((at / "lines.jsonl").read_text().splitlines()) == 2
+
+
+def test_the_picture_goes_on_after_a_restart_and_numbers_the_last_looks(at, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "sparker.plots.trend",
+        lambda lines, **options: drawn.append((len(lines), options["first"])),
+    )
+    monkeypatch.setattr("sparker.cli.journal.N_RECENT", 2)
+    options = ["--journal", "lines.jsonl", "--picture", "trend.svg"]
+    invoke("monitor.npz", "quiet.npy", *options)
+    invoke("monitor.npz", "strange.npy", "gone.npy", *options)
+    assert drawn == [(1, 1), (2, 1), (2, 2)]
 
 
 def test_a_batch_that_is_gone_when_it_is_read_does_not_end_the_following(at, monkeypatch):
-    def follow(folder, poll, own):
-        yield "inbox/gone.npy"
-        yield "strange.npy"
+    def follow(folder, poll, own, tested):
+        yield batches.named("inbox/gone.npy")
+        yield batches.named("strange.npy")
+        raise KeyboardInterrupt
 
     (at / "inbox").mkdir()
     monkeypatch.setattr("sparker.cli.watch.follow", follow)
     done = invoke("monitor.npz", "inbox", "--follow")
-    assert done.exit_code == 5, done.output
+    assert done.exit_code == 130, done.output
+    assert "Interrupted. 2 looks were made; with --journal the same command" in done.stderr
     gone, strange = lines_of(done)
     assert "there is no file inbox/gone.npy" in gone["error"]
     assert strange["alarm"]
 
 
 @pytest.mark.unit
+def test_the_looks_of_a_picture_may_begin_anywhere():
+    line, *_ = sparker.plots.trend([{"p_value": 0.5}, {"p_value": 0.2}], first=7)
+    assert line.get_xdata().tolist() == [7, 8]
+    assert line.axes.get_xlim() == (6.5, 8.5)
+
+
+@pytest.mark.unit
 def test_the_codes_are_those_of_the_help():
     text = " ".join(CliRunner().invoke(main, ["watch", "--help"]).output.split())
-    assert "1 an alarm, 4 some batch could not be tested or there was none, 5 both" in text
+    assert "1 an alarm, 4 some batch could not be tested or there was none, or lines" in text
+    assert "5 both of these" in text

@@ -8,6 +8,7 @@ chunk carries the digest of its test: one of another test is refused, wherever i
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -50,9 +51,7 @@ class Store:
             found = read_manifest(self.folder) or wanted
         else:
             with _writing(self.folder):
-                probe = self.folder / f".probe.{os.getpid()}"
-                probe.touch()
-                probe.unlink()
+                tempfile.TemporaryFile(dir=self.folder).close()  # whether it can be written to
         self.chunk: int = found[CHUNK]
         different = _differences(found, wanted)
         if different:

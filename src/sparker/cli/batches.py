@@ -1,5 +1,6 @@
 """Which files are batches: those named, those in a folder, and those that come into it."""
 
+import os
 import re
 import time
 from collections.abc import Collection, Iterator
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sparker.cli.errors import plain
-from sparker.cli.options import note
+from sparker.cli.terminal import note
 
 LONGEST = 60  # characters of a batch's name that the name of its report takes over
 
@@ -17,44 +18,71 @@ class State(NamedTuple):
 
     size: int
     modified: int  # nanoseconds
+    changed: int  # nanoseconds; also of a file that took its place with an old time of its own
 
 
-def state_of(file: Path) -> State | None:
+class Batch(NamedTuple):
+    """A file as it was named, and its version; none where it cannot be told."""
+
+    file: str
+    state: State | None
+
+    @property
+    def place(self) -> str:
+        """Its name wherever the command runs."""
+        return os.path.abspath(self.file)
+
+
+Tested = dict[str, State | None]
+"""By their place, the versions of batches that were tested."""
+
+
+def state_of(file: str | Path) -> State | None:
     """Its state now; None where there is no such file, or no longer."""
     try:
-        found = file.stat()
+        return _state(os.stat(file))
     except OSError:
         return None
-    return State(found.st_size, found.st_mtime_ns)
 
 
-def batch_files(batches: Collection[str], own: Collection[Path]) -> Iterator[str]:
+def named(file: str) -> Batch:
+    """A batch by its name, which may go on with that of a table in it."""
+    return Batch(file, state_of(file) or state_of(file.rpartition(":")[0]))
+
+
+def batch_files(batches: Collection[str], own: Collection[Path]) -> Iterator[Batch]:
     """The files that are named, and those of the folders that are; not our own."""
     for batch in batches:
         folder = Path(batch)
-        yield from map(str, _in_folder(folder, own)) if folder.is_dir() else [batch]
+        yield from _in_folder(folder, own) if folder.is_dir() else [named(batch)]
 
 
-def follow(folder: Path, poll: float, own: Collection[Path]) -> Iterator[str]:
-    """The files of a folder, each as soon as it is the same at two polls; again if it changes."""
-    seen: dict[Path, State | None] = {}
-    tested: dict[Path, State] = {}
+def follow(folder: Path, poll: float, own: Collection[Path], tested: Tested) -> Iterator[Batch]:
+    """The files of a folder, each as soon as it is the same at two polls; again if it changes.
+
+    Which of them are ``tested`` is said there by whoever tests them.
+    """
+    seen: Tested = {}
     complained = False
     while True:
+        files: list[Batch] = []
         try:
             files = _in_folder(folder, own)
             complained = False
         except OSError as error:  # a network drive may come back
             if not complained:
                 note(f"The folder cannot be listed now: {plain(error)}; trying again.")
-            files, complained = [], True
-        for file in files:
-            state = state_of(file)
-            # State first: what is written while the file is read makes it another one.
-            if state is not None and state == seen.get(file) and state != tested.get(file):
-                tested[file] = state
-                yield str(file)
-            seen[file] = state
+            complained = True
+        for batch in files:
+            place, state = batch.place, batch.state
+            # Others were tested since the folder was listed.
+            is_calm = state == seen.get(place) == state_of(batch.file)
+            if is_calm and state != tested.get(place):
+                yield batch
+        if files:  # or else it may be the place of a drive that is gone for now
+            seen = {batch.place: batch.state for batch in files}
+            for gone in tested.keys() - seen.keys():
+                del tested[gone]
         time.sleep(poll)
 
 
@@ -73,9 +101,21 @@ def report_file(folder: Path, batch: str) -> Path:
             return file
 
 
-def _in_folder(folder: Path, own: Collection[Path]) -> list[Path]:
-    return [
-        file
-        for file in sorted(folder.iterdir())
-        if not file.name.startswith(".") and file.is_file() and file.resolve() not in own
-    ]
+def _in_folder(folder: Path, own: Collection[Path]) -> list[Batch]:
+    ours = [os.stat(file) for file in own if file.exists()]
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                state = entry.stat()
+                is_ours = any(os.path.samestat(state, one) for one in ours)
+                if entry.name.startswith(".") or not entry.is_file() or is_ours:
+                    continue
+            except OSError:  # gone already
+                continue
+            found.append(Batch(os.path.join(folder, entry.name), _state(state)))
+    return sorted(found)
+
+
+def _state(found: os.stat_result) -> State:
+    return State(found.st_size, found.st_mtime_ns, found.st_ctime_ns)

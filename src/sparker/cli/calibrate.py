@@ -7,16 +7,15 @@ import click
 
 from sparker.cli.options import (
     FILE,
-    check_outputs,
     column_options,
     fit_options,
     fit_settings,
-    note,
     store_option,
     table_options,
     table_settings,
-    warnings_on_stderr,
 )
+from sparker.cli.outputs import check_outputs
+from sparker.cli.terminal import note
 
 
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -59,7 +58,7 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
     from sparker import tables
     from sparker.monitor import Monitor
 
-    check_outputs({"monitor": monitor})
+    check_outputs({"MONITOR": monitor}, [reference])
     weights = [options["weights"]] if options["weights"] else []
     table = tables.read(
         reference,
@@ -68,16 +67,15 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         extra=weights,
         key=options["key"],
     )
-    with warnings_on_stderr():
-        made = Monitor.calibrate(
-            table,
-            options["batch_size"],
-            poisson=options["poisson"],
-            reference_weights=table.extra[weights[0]] if weights else None,
-            store=options["store"],
-            **table_settings(options, table),
-            **fit_settings(options, anneal=True),
-        )
+    made = Monitor.calibrate(
+        table,
+        options["batch_size"],
+        poisson=options["poisson"],
+        reference_weights=table.extra[weights[0]] if weights else None,
+        store=options["store"],
+        **table_settings(options, table),
+        **fit_settings(options, anneal=True),
+    )
     made.save(monitor)
     for line in dict.fromkeys(line for size in made.sizes for line in made.notes_for(size)):
         note(f"Note: {line}.")

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from sparker.cli.options import A_SEED, FILE, Out, check_outputs, note, reader_may_leave
+from sparker.cli.options import A_SEED, FILE
+from sparker.cli.outputs import Attempts, check_outputs
+from sparker.cli.terminal import Out, note, reader_may_leave
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +56,7 @@ def demo(seed: int, output: Path, toys: int, hidden: int) -> None:
 
     Example: sparker demo --seed 1
     """
-    check_outputs({"output": output})
+    check_outputs({"--output": output})
     run(hidden, seed, toys, output)
 
 
@@ -100,16 +102,19 @@ def run(hidden: int, seed: int, n_toys: int, output: Path) -> None:
         "experiments ..."
     )
     result = look(digits, n_toys, seed)
-    with reader_may_leave():
+    attempts = Attempts()
+    with attempts.at("answer"), reader_may_leave():
         say(result, digits, hidden)
-    result.report(
-        output,
-        images=list(16 - digits.data.reshape(-1, SIDE, SIDE)),  # ink on paper
-        texts=[f"a {label}" for label in digits.label],
-        title=f"Is there something among these {N_DATA} digits that the reference does not have?",
-        command=f"sparker demo --hidden {hidden} --seed {seed} --toys {n_toys}",
-    )
-    note(f"Now open the report: {output}")
+    with attempts.at("report"):
+        result.report(
+            output,
+            images=list(16 - digits.data.reshape(-1, SIDE, SIDE)),  # ink on paper
+            texts=[f"a {label}" for label in digits.label],
+            title=f"Is there something among these {N_DATA} digits that the reference lacks?",
+            command=f"sparker demo --hidden {hidden} --seed {seed} --toys {n_toys}",
+        )
+        note(f"Now open the report: {output}")
+    attempts.end()
 
 
 def say(result: "TestResult", digits: Digits, hidden: int) -> None:

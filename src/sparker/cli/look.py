@@ -1,35 +1,40 @@
 """``sparker report``, ``sparker info`` and ``sparker power``."""
 
-import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparker.cli.options import (
     A_LEVEL,
     FILE,
-    BadInput,
-    Out,
     annealed_option,
-    cell,
-    check_outputs,
     check_together,
     column_options,
     comma_list,
     fit_options,
     fit_settings,
-    note,
     read_two,
-    reader_may_leave,
     statistic_option,
     table_options,
     table_settings,
-    warnings_on_stderr,
 )
+from sparker.cli.outputs import Attempts, check_outputs, check_picture, save_picture
 from sparker.cli.pictures import of_rows, picture_column, picture_files
 from sparker.cli.speak import to_json
+from sparker.cli.terminal import (
+    BadInput,
+    Out,
+    answer,
+    answer_json,
+    cell,
+    note,
+    reader_may_leave,
+)
+
+if TYPE_CHECKING:
+    from sparker.findings.power import PowerStudy
 
 
 @click.command()
@@ -49,8 +54,8 @@ def report(result: Path, output: Path, **options: Any) -> None:
     from sparker import tables
     from sparker.result import TestResult
 
-    check_outputs({"output": output})
     data, text, images = (options[name] for name in ("data", "text", "images"))
+    check_outputs({"--output": output}, [result, data])
     observables = options["observables"]
     if data is None and (text or images or observables):
         raise BadInput("--text, --images and --observables need the data; name its file by --data")
@@ -107,7 +112,7 @@ def info(file: str, key: str | None, as_json: bool) -> None:
                 for column in columns
             ],
         }
-        click.echo(json.dumps(plain, allow_nan=False))
+        answer_json(plain)
         return
     shown: dict[str, list[Any]] = {
         "column": [cell(column.name) for column in columns],
@@ -118,7 +123,8 @@ def info(file: str, key: str | None, as_json: bool) -> None:
         "distinct": [_distinct(column.distinct) for column in columns],
         "role": [cell(_role(column.role, column.example)) for column in columns],
     }
-    Out().table(f"{found.format}, {found.rows} rows", shown)
+    with reader_may_leave():
+        Out().table(f"{found.format}, {found.rows} rows", shown)
 
 
 def _say_saved(file: str, as_json: bool) -> None:
@@ -128,8 +134,10 @@ def _say_saved(file: str, as_json: bool) -> None:
 
     found = load(file)
     if not isinstance(found, Monitor):
-        whole = to_json(found, None, None, None, tail=False)
-        click.echo(json.dumps(whole, indent=1, allow_nan=False) if as_json else found.summary())
+        if as_json:
+            answer_json(to_json(found, None, None, None, tail=False), indent=1)
+        else:
+            answer(found.summary())
         return
     n_reference, n_features = found.reference.shape
     counts = {
@@ -138,7 +146,10 @@ def _say_saved(file: str, as_json: bool) -> None:
         "toys": found.n_toys,
         "reference_rows": n_reference,
     }
-    click.echo(json.dumps({"format": "monitor", **counts}) if as_json else found.summary())
+    if as_json:
+        answer_json({"format": "monitor", **counts})
+    else:
+        answer(found.summary())
 
 
 def _distinct(n: int) -> str:
@@ -212,7 +223,9 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
     from sparker.power import power_study
 
     check_together()
-    check_outputs({"figure": options["figure"]})
+    figure = options["figure"]
+    check_outputs({"--figure": figure}, [reference, anomalies])
+    check_picture("--figure", figure)
     try:
         fractions = [float(fraction) for fraction in options["fractions"]]
     except ValueError:
@@ -226,31 +239,35 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
         reference_extra=[],
         data_extra=[],
     )
-    with warnings_on_stderr():
-        study = power_study(
-            first,
-            second,
-            fractions,
-            n_reference=options["n_reference"],
-            n_data=options["n_data"],
-            poisson=options["poisson"],
-            n_tests=options["tests"],
-            alpha=options["alpha"],
-            **table_settings(options, first),
-            **fit_settings(options, anneal=options.pop("annealed")),
-        )
-    with reader_may_leave():
-        click.echo(
-            json.dumps(study.to_dict(), indent=1, allow_nan=False)
-            if options["as_json"]
-            else study.summary()
-        )
-    if options["figure"]:
-        from matplotlib.figure import Figure
+    study = power_study(
+        first,
+        second,
+        fractions,
+        n_reference=options["n_reference"],
+        n_data=options["n_data"],
+        poisson=options["poisson"],
+        n_tests=options["tests"],
+        alpha=options["alpha"],
+        **table_settings(options, first),
+        **fit_settings(options, anneal=options.pop("annealed")),
+    )
+    attempts = Attempts()
+    with attempts.at("answer"):
+        if options["as_json"]:
+            answer_json(study.to_dict(), indent=1)
+        else:
+            answer(study.summary())
+    if figure:
+        with attempts.at("figure", figure):
+            _draw(study, figure)
+    attempts.end()
 
-        from sparker.plots import power_curve
 
-        figure = Figure(figsize=(6, 4), layout="constrained")
-        power_curve(study, ax=figure.subplots())
-        figure.savefig(options["figure"], dpi=130)
-        note(f"The figure is in {options['figure']}.")
+def _draw(study: "PowerStudy", path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from sparker.plots import power_curve
+
+    drawn = Figure(figsize=(6, 4), layout="constrained")
+    power_curve(study, ax=drawn.subplots())
+    save_picture(drawn, path)

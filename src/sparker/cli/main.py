@@ -1,7 +1,8 @@
 """The command line. Results go to stdout, everything said along the way to stderr.
 
-Exit codes: 0 fine, 1 an anomaly at the alpha asked for, 2 bad input or usage, 3 an error of ours,
-130 interrupted; of ``sparker watch`` also 4 and 5, see there.
+Exit codes: 0 fine, 1 an anomaly at the alpha asked for, 2 bad input or usage, or something that
+could not be written, 3 an error of ours, 130 interrupted, 143 terminated; of ``sparker watch`` also
+4 and 5, see there.
 """
 
 import sys
@@ -12,37 +13,56 @@ from typing import Any
 import click
 
 from sparker.cli import calibrate, demo, look, share, test, watch
-from sparker.cli.errors import EXPECTED, plain
-from sparker.cli.options import BadInput, discard_output
+from sparker.cli.endings import end, quick_endings
+from sparker.cli.errors import explained
+from sparker.cli.terminal import (
+    BadInput,
+    discard_output,
+    note,
+    open_streams,
+    printable_errors,
+    warnings_as_notes,
+)
 
 INTERNAL_ERROR = 3
-INTERRUPTED = 130
 
 
 class _Commands(click.Group):
     """Turns what can go wrong into a plain line and an exit code."""
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """As a program, which owns its process."""
+        open_streams()
+        with quick_endings():
+            return super().__call__(*args, **kwargs)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with printable_errors():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
+        with printable_errors(), warnings_as_notes():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise
         except KeyboardInterrupt as stop:
-            said = " ".join(getattr(stop, "__notes__", []))
-            click.echo(f"Interrupted. {said}".rstrip(), err=True)
-            sys.exit(INTERRUPTED)
+            end(stop)
         except BrokenPipeError:  # whoever read the output has seen enough
             discard_output()
             sys.exit(0)
         except Exception as error:
             if ctx.params.get("debug"):
-                traceback.print_exc()
-            if isinstance(error, EXPECTED):
-                raise BadInput(plain(error)) from error
-            click.echo(
+                note(traceback.format_exc())
+            said = explained(error)
+            if said is not None:
+                raise BadInput(said) from error
+            note(
                 f"Internal error: {type(error).__name__}: {error}\nThis should not happen. With "
-                "`sparker --debug ...` it says where it did.",
-                err=True,
+                "`sparker --debug ...` it says where it did."
             )
             sys.exit(INTERNAL_ERROR)
 

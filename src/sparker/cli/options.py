@@ -1,85 +1,24 @@
-"""What several commands share: options, reading the two files, speaking."""
+"""What several commands share: options, and reading the two files."""
 
-import os
+import math
 import shlex
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sparker import together
 from sparker.calibration.combine import RULES
+from sparker.cli.terminal import BadInput
 
 if TYPE_CHECKING:
     from sparker import tables
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class BadInput(click.ClickException):
-    """Something the user can put right: one plain line, exit code 2."""
-
-    exit_code = 2
-
-
-class Out(Console):
-    """Stdout, for people: text of any length in one line, tables as wide as the terminal."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False)
-
-    def say(self, text: str, style: str | None = None) -> None:
-        """A line, exactly as it is."""
-        self.print(Text(text), style=style, soft_wrap=True)
-
-    def table(self, title: str, columns: Mapping[str, Sequence[str | Text]]) -> None:
-        """A table of columns by name: strings are numbers and never cut, texts give way."""
-        table = Table(title=title, title_justify="left", padding=(0, int(self.width >= 60)))
-        for name, cells in columns.items():
-            widest = max((len(cell) for cell in cells if isinstance(cell, str)), default=None)
-            table.add_column(name, justify="left" if widest is None else "right", min_width=widest)
-        for row in zip(*columns.values(), strict=True):
-            table.add_row(*row)
-        self.print(table)
-
-    def on_broken_pipe(self) -> None:
-        """Leave it to ``reader_may_leave``; Rich would end here, with the code of an anomaly."""
-        raise
-
-
-def note(text: str) -> None:
-    """Say something along the way, on stderr."""
-    Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
-
-
-@contextmanager
-def reader_may_leave() -> Iterator[None]:
-    """Whoever reads the output may have seen enough, like ``head``; everything else goes on."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        discard_output()
-
-
-def discard_output() -> None:
-    """Write what is still to come nowhere: Python complains at its end if it cannot be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def cell(text: str, *, cut: bool = False) -> Text:
-    """The user's words in a table, without control codes; wrapped or cut where room is short."""
-    plain = "".join(c if c.isprintable() else " " for c in text)
-    return Text(" ".join(plain.split()), no_wrap=cut, overflow="ellipsis" if cut else "fold")
 
 
 def comma_list(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
@@ -98,9 +37,20 @@ def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Co
     return decorate
 
 
+class Real(click.FloatRange):
+    """A number that is one: no range leaves out nan by itself."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse others."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
+
+
 FILE = click.Path(dir_okay=False, path_type=Path)
 A_SEED = click.IntRange(0, 2**32 - 1)
-A_LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
+A_LEVEL = Real(0, 1, min_open=True, max_open=True)
 
 column_options = options(
     click.option(
@@ -127,7 +77,7 @@ fit_options = options(
     click.option("--seed", default=0, show_default=True, type=A_SEED,
                  help="The same seed gives the same p-value."),
     click.option("--kernels", default=5, show_default=True, type=click.IntRange(1)),
-    click.option("--clip", default=5.0, show_default=True, type=click.FloatRange(0, min_open=True),
+    click.option("--clip", default=5.0, show_default=True, type=Real(0, min_open=True),
                  help="Largest log density ratio a kernel may claim."),
     click.option("--steps", type=click.IntRange(10),
                  help="Training steps, 200 or, where widths are annealed, 1000 if not given."),
@@ -258,25 +208,6 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def warnings_on_stderr() -> Iterator[None]:
-    """What looks suspicious, said at once, as a line of its own."""
-    from sparker.tables.errors import DataWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DataWarning)
-        others = warnings.showwarning
-
-        def show(message: Any, category: Any, *where: Any, **how: Any) -> None:
-            if issubclass(category, DataWarning):
-                note(f"Warning: {message}.")
-            else:
-                others(message, category, *where, **how)
-
-        warnings.showwarning = show
-        yield
-
-
 def table_settings(options: dict[str, Any], table: "tables.Table") -> dict[str, Any]:
     """What ``table_options`` ask for; columns that were named are meant as they are."""
     meant = [*table.columns, *map(str, range(table.points.shape[1] * (not table.columns)))]
@@ -323,13 +254,6 @@ def read_two(
             ) from error
         raise
     return first, second
-
-
-def check_outputs(outputs: dict[str, Path | None]) -> None:
-    """Say now, not after the calibration, that a file will have nowhere to go."""
-    for name, path in outputs.items():
-        if path and not path.parent.is_dir():
-            raise BadInput(f"there is no folder {path.parent}; make it, or choose another --{name}")
 
 
 def command_line() -> str:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparker.cli.options import BadInput
+from sparker.cli.terminal import BadInput
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,18 +1,17 @@
-"""What ``sparker watch`` does with each batch: test, tell, report, draw, keep new toys."""
+"""What ``sparker watch`` does with each batch: test, keep, tell, report, draw, keep new toys."""
 
-import json
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from sparker.cli.batches import report_file, state_of
-from sparker.cli.errors import EXPECTED, plain
-from sparker.cli.options import command_line, note, reader_may_leave, warnings_on_stderr
-from sparker.system.atomic import whole_file
+from sparker.cli.batches import Batch, report_file, state_of
+from sparker.cli.errors import explained, plain
+from sparker.cli.journal import Journal
+from sparker.cli.options import command_line
+from sparker.cli.outputs import save_picture
+from sparker.cli.terminal import answer_json, note
 from sparker.tables.errors import DataWarning
 
 if TYPE_CHECKING:
@@ -20,14 +19,18 @@ if TYPE_CHECKING:
     from sparker.tables import Table
 
 EXIT_CODES = {(False, False): 0, (True, False): 1, (False, True): 4, (True, True): 5}
-"""By whether there was an alarm, and whether some batch could not be tested."""
+"""By whether there was an alarm, and whether some batch could not be tested or told of."""
 
 N_ROWS_SHOWN = 3
 
 
+class BeingWrittenError(ValueError):
+    """A batch that changed while it was read."""
+
+
 @dataclass
 class Session:
-    """A monitor from its file, what it is asked, and what became of each batch."""
+    """A monitor from its file, what it is asked, and what became of all batches together."""
 
     path: Path
     alpha: float
@@ -36,7 +39,9 @@ class Session:
     reports: Path | None
     picture: Path | None
     keep: bool
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    journal: Journal = field(default_factory=lambda: Journal(None))
+    alarm: bool = False
+    failed: bool = False
 
     def __post_init__(self) -> None:
         from sparker.monitor import Monitor
@@ -44,35 +49,71 @@ class Session:
         self._state = state_of(self.path)
         self.known: Monitor = replace(Monitor.load(self.path), on_new_size=self._say_new)
         self._sizes = self.known.sizes
-        self._no_picture = ""  # why it could not be drawn the last time
+        self._complaints: dict[str, str] = {}  # the last one of each kind
 
     @property
     def exit_code(self) -> int:
         """That of all batches so far."""
-        alarm = any(line.get("alarm") for line in self.lines)
-        failed = not self.lines or any("error" in line for line in self.lines)
-        return EXIT_CODES[alarm, failed]
+        return EXIT_CODES[self.alarm, self.failed]
 
-    def look(self, number: int, file: str) -> None:
-        """Test a batch and say what came of it, whoever still listens."""
-        self.lines.append({"batch": file, "look": number, **self._tested(number, file)})
-        with reader_may_leave():
-            click.echo(json.dumps(self.lines[-1]))
+    def look(self, batch: Batch, *, comes_again: bool = False) -> None:
+        """Test a batch and say what came of it, whoever still listens.
+
+        One that ``comes_again`` when it is complete is no look yet if it is being written.
+        """
+        number = self.journal.n_looks + 1
+        try:
+            found = self._tested(number, batch)
+        except BeingWrittenError as error:
+            if comes_again:
+                return
+            found = {"error": str(error)}
+        except Exception as error:  # whatever it is, other batches come
+            ours = f"internal error: {type(error).__name__}: {error}"
+            found = {"error": explained(error) or ours}
+        finally:
+            self._keep()
+        line = {"batch": batch.file, "look": number, **found}
+        self.alarm |= bool(found.get("alarm"))
+        self.failed |= "error" in found
+        try:
+            self.journal.add(batch, line)
+        except OSError as error:
+            self._complain("The journal could not be written", error)
+        try:
+            answer_json(line)
+        except OSError as error:
+            self._complain("Lines cannot be written to stdout any more", error)
         if self.picture:
             self._draw(self.picture)
 
-    def _tested(self, number: int, file: str) -> dict[str, Any]:
+    def _complain(self, what: str, error: Exception) -> None:
+        """Say what cannot be written, once, not after every batch; a line is lost by it."""
+        self.failed = True
+        self._say_once(what, plain(error))
+
+    def _say_once(self, what: str, why: str) -> None:
+        if why and why != self._complaints.get(what):
+            note(f"{what}: {why}.")
+        self._complaints[what] = why
+
+    def _read(self, batch: Batch) -> "Table":
+        """The rows of a batch that nobody wrote to meanwhile."""
         from sparker import tables
-        from sparker.monitor import Look
 
         try:
-            batch = tables.read(file, columns=self.known.names or None, key=self.key)
-            with warnings_on_stderr():
-                result = self.known.test(batch, explain=False)
-        except EXPECTED as error:
-            return {"error": plain(error)}
-        finally:
-            self._keep()
+            rows = tables.read(batch.file, columns=self.known.names or None, key=self.key)
+        except Exception:
+            _check_calm(batch)
+            raise
+        _check_calm(batch)
+        return rows
+
+    def _tested(self, number: int, batch: Batch) -> dict[str, Any]:
+        from sparker.monitor import Look
+
+        rows = self._read(batch)
+        result = self.known.test(rows, explain=False)
         look = Look.of(result, number, self.alpha, self.looks)
         found: dict[str, Any] = {
             "p_value": result.p_value,
@@ -84,7 +125,7 @@ class Session:
             "most_anomalous": most_anomalous(result),
         }
         if look.alarm and self.reports:
-            found["report"] = self._report(self.reports, file, batch)
+            found["report"] = self._report(self.reports, batch.file, rows)
         return found
 
     def _say_new(self, size: int) -> None:
@@ -128,20 +169,33 @@ class Session:
 
     def _draw(self, path: Path) -> None:
         """The trend so far. Without a picture the watch goes on."""
-        from matplotlib.figure import Figure
-
-        from sparker.plots import trend
-
         try:
+            from matplotlib.figure import Figure
+
+            from sparker.plots import trend
+
             figure = Figure(figsize=(8, 4), layout="constrained")
-            trend(self.lines, alpha=self.alpha, n_planned=self.looks, ax=figure.subplots())
-            with whole_file(path) as drawn:
-                figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=130)
-            self._no_picture = ""
+            recent = self.journal.recent
+            trend(
+                recent,
+                alpha=self.alpha,
+                n_planned=self.looks,
+                first=self.journal.n_looks - len(recent) + 1,
+                ax=figure.subplots(),
+            )
+            save_picture(figure, path)
+            why = ""
         except Exception as error:
-            if plain(error) != self._no_picture:  # not after every batch
-                note(f"The picture could not be written: {plain(error)}.")
-            self._no_picture = plain(error)
+            why = plain(error)
+        self._say_once("The picture could not be written", why)
+
+
+def _check_calm(batch: Batch) -> None:
+    now = state_of(batch.file)
+    if None not in (now, batch.state) and now != batch.state:
+        raise BeingWrittenError(
+            f"{batch.file} was written to while it was read; test it when it is complete"
+        )
 
 
 def most_anomalous(result: "TestResult") -> list[dict[str, Any]]:

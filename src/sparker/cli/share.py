@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from sparker.cli.options import BadInput, options, reader_may_leave
+from sparker.cli.options import options
+from sparker.cli.terminal import BadInput, answer
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -55,10 +56,7 @@ def cluster_at(scheduler: str | None) -> Iterator[Any]:
 
 def say_made(toys: range, store: Path, n_toys: int) -> None:
     """What there is now."""
-    with reader_may_leave():
-        click.echo(
-            f"experiments {toys[0]} to {toys[-1]} of 0 to {n_toys} are made and kept in {store}"
-        )
+    answer(f"experiments {toys[0]} to {toys[-1]} of 0 to {n_toys} are made and kept in {store}")
 
 
 @click.command()
@@ -74,5 +72,4 @@ def merge(stores: tuple[Path, ...], into: Path) -> None:
     from sparker.calibration.store import merge as merge_stores
 
     n_experiments = merge_stores(stores, into)
-    with reader_may_leave():
-        click.echo(f"{n_experiments} experiments are in {into}")
+    answer(f"{n_experiments} experiments are in {into}")

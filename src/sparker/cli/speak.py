@@ -5,7 +5,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparker.cli.options import BadInput, Out, cell
+from sparker.cli.terminal import Out, cell
 from sparker.system.atomic import whole_file
 
 if TYPE_CHECKING:
@@ -127,11 +127,8 @@ def write_rows(path: Path, result: "TestResult") -> None:
     writer.writerow([*(free_name(name, given) for name in own), *given])
     shown = [*own.values(), *(as_cells(column) for column in given.values())]
     writer.writerows(zip(*shown, strict=True))
-    try:
-        with whole_file(path) as target:
-            target.write(file.getvalue().encode())
-    except OSError as error:
-        raise BadInput(f"the rows could not be written to {path}: {error.strerror}") from error
+    with whole_file(path) as target:
+        target.write(file.getvalue().encode())
 
 
 def as_cells(column: "np.ndarray") -> list[str]:

@@ -1,6 +1,5 @@
 """``sparker test``: two files in, a verdict out."""
 
-import json
 import math
 import sys
 from dataclasses import replace
@@ -11,27 +10,25 @@ import click
 from sparker.cli.options import (
     A_LEVEL,
     FILE,
-    BadInput,
+    Real,
     annealed_option,
-    check_outputs,
     check_together,
     column_options,
     comma_list,
     command_line,
     fit_options,
     fit_settings,
-    note,
     read_two,
-    reader_may_leave,
     statistic_option,
     store_option,
     table_options,
     table_settings,
-    warnings_on_stderr,
 )
+from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import of_rows, picture_column, picture_files
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
 from sparker.cli.speak import speak, to_json, write_rows
+from sparker.cli.terminal import BadInput, answer_json, reader_may_leave
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +48,9 @@ if TYPE_CHECKING:
     "--data-weights",
     help="Column of DATA with the weights its rows would have in REFERENCE; then no row is lost.",
 )
-@click.option("--expected", type=float, help="Expected number of data rows, to test it as well.")
+@click.option(
+    "--expected", type=Real(max=1e15), help="Expected number of data rows, to test it as well."
+)
 @click.option("--groups", help="Column of both files; rows of a group are relabelled together.")
 @click.option(
     "--group-rows",
@@ -74,7 +73,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--memory",
-    type=click.FloatRange(0, min_open=True),
+    type=Real(0, 2**30, min_open=True),
     help="GiB that --stream may take; a quarter of what is free if not given.",
 )
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
@@ -105,7 +104,8 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
 
     Both are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns.
     Prints the p-value, where the two differ, and which rows. Exit codes: 0 compatible or no
-    --alpha, 1 anomaly at --alpha, 2 bad input, 3 internal error, 130 interrupted.
+    --alpha, 1 anomaly at --alpha, 2 bad input, or an output that could not be written, 3 internal
+    error, 130 interrupted, 143 terminated.
 
     Example: sparker test reference.csv data.csv --alpha 0.01 --report report.html
     """
@@ -115,8 +115,10 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     check_together()
     settings = fit_settings(options, anneal=options.pop("annealed"))
     check_share(options["only"], settings["n_toys"])
-    outputs = {name: options[name] for name in ("report", "rows", "save")}
-    check_outputs(outputs)
+    check_outputs(
+        {f"--{name}": options[name] for name in ("report", "rows", "save")},
+        [reference, data, options["pool"]],
+    )
     stop = _stop(options["stop"])
     _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
     pictures = picture_column(options["images"], data, options["key"])
@@ -151,7 +153,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
     }
-    with cluster_at(options["scheduler"]) as cluster, warnings_on_stderr():
+    with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
             detect.run_toys(tested, second, only=options["only"], cluster=cluster, **settings)
             say_made(options["only"], options["store"], settings["n_toys"])
@@ -162,32 +164,36 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     if found.data_rows is not None:
         observables = [_observables(options["observables"], second), None]
     texts = second.extra[options["text"]].tolist() if options["text"] else None
-    _check_floor(options["alpha"], result)
-    anomaly = None if options["alpha"] is None else result.p_value <= options["alpha"]
-    with reader_may_leave():
+    attempts = Attempts()
+    alpha = options["alpha"]
+    floor = _floor(alpha, result)
+    if floor:  # no decision, but all the rest
+        attempts.failed(floor)
+        alpha = None
+    anomaly = None if alpha is None else result.p_value <= alpha
+    with attempts.at("answer"), reader_may_leave():
         if options["as_json"]:
-            whole = to_json(result, anomaly, options["alpha"], texts, tail=options["tail"])
-            click.echo(json.dumps(whole, indent=1, allow_nan=False))
+            answer_json(to_json(result, anomaly, alpha, texts, tail=options["tail"]), indent=1)
         else:
-            speak(result, anomaly, options["alpha"], texts, tail=options["tail"])
+            speak(result, anomaly, alpha, texts, tail=options["tail"])
     if options["rows"]:
-        write_rows(options["rows"], result)
+        with attempts.at("rows", options["rows"]):
+            write_rows(options["rows"], result)
     if options["save"]:
-        result.save(options["save"])
+        with attempts.at("result", options["save"]):
+            result.save(options["save"])
     if options["report"]:
-        result.report(
-            options["report"],
-            texts=texts,
-            images=images,
-            observables=observables[0],
-            reference_observables=observables[1],
-            command=command_line(),
-            alpha=options["alpha"],
-        )
-    for name, path in outputs.items():
-        if path:
-            what = {"save": "result is", "rows": "rows are"}.get(name, "report is")
-            note(f"The {what} in {path}.")
+        with attempts.at("report", options["report"]):
+            result.report(
+                options["report"],
+                texts=texts,
+                images=images,
+                observables=observables[0],
+                reference_observables=observables[1],
+                command=command_line(),
+                alpha=alpha,
+            )
+    attempts.end()
     if anomaly:
         sys.exit(1)
 
@@ -228,15 +234,16 @@ def _of_both(name: str | None, *tables: "Table") -> Any:
     return tuple(table.extra[name] for table in tables) if name else None
 
 
-def _check_floor(alpha: float | None, result: "TestResult") -> None:
+def _floor(alpha: float | None, result: "TestResult") -> str:
     """Where labels can be given in few ways only, no outcome may reach the level."""
     n_ways = result.n_labellings
-    if alpha is not None and n_ways is not None and 1 / n_ways > alpha:
-        raise BadInput(
-            f"the p-value is {result.p_value:.3g}, but with {n_ways} ways to give the labels none "
-            f"below {1 / n_ways:.2g} is possible, and nothing could be an anomaly at --alpha "
-            f"{alpha:g}; take more groups, or a larger --alpha"
-        )
+    if alpha is None or n_ways is None or 1 / n_ways <= alpha:
+        return ""
+    return (
+        f"the p-value is {result.p_value:.3g}, but with {n_ways} ways to give the labels none "
+        f"below {1 / n_ways:.2g} is possible, and nothing could be an anomaly at --alpha "
+        f"{alpha:g}; take more groups, or a larger --alpha"
+    )
 
 
 def _check_reach(alpha: float | None, n_compared: int) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
-from sparker.cli.batches import batch_files, follow
-from sparker.cli.options import A_LEVEL, FILE, BadInput, check_outputs, note
+from sparker.cli.batches import Batch, batch_files, follow
+from sparker.cli.errors import no_device
+from sparker.cli.journal import Journal
+from sparker.cli.options import A_LEVEL, FILE, Real
+from sparker.cli.outputs import check_outputs, check_picture
 from sparker.cli.session import Session
-
-PICTURES = (".png", ".svg", ".pdf")
+from sparker.cli.terminal import BadInput, note
 
 
 @click.command()
@@ -38,6 +40,11 @@ PICTURES = (".png", ".svg", ".pdf")
     "--picture", type=FILE, help="Draw the p-values of all batches into this .png, .svg or .pdf."
 )
 @click.option(
+    "--journal",
+    type=FILE,
+    help="Append the lines to this file, too; what stands there is not tested again.",
+)
+@click.option(
     "--keep/--no-keep",
     default=True,
     show_default=True,
@@ -53,7 +60,7 @@ PICTURES = (".png", ".svg", ".pdf")
     "--poll",
     default=2.0,
     show_default=True,
-    type=click.FloatRange(0.1),
+    type=Real(0.1, 86_400),
     help="Seconds between two looks into the folder.",
 )
 def watch(
@@ -64,6 +71,7 @@ def watch(
     key: str | None,
     reports: Path | None,
     picture: Path | None,
+    journal: Path | None,
     keep: bool,
     is_followed: bool,
     poll: float,
@@ -73,42 +81,85 @@ def watch(
     A batch that cannot be read or tested gives a line with an error and does not stop the others.
     The first batch of a size that MONITOR has no toys for waits until they are made.
 
+    With --journal, a watch that was ended goes on where it was.
+
     Exit codes: 0 all batches were tested and none raised an alarm, 1 an alarm, 4 some batch could
-    not be tested or there was none, 5 both of these, 2 bad options or MONITOR, 130 interrupted.
+    not be tested or there was none, or lines could not be written, 5 both of these, 2 bad options
+    or MONITOR, 130 interrupted, 143 terminated.
 
     Example: sparker watch monitor.npz monday.npy tuesday.npy --alpha 0.01
     """
-    _check_outputs(batches, reports, picture)
-    session = Session(monitor, alpha, looks, key, reports, picture, keep)
+    _check(monitor, batches, reports, picture, journal)
+    if is_followed and (len(batches) != 1 or not Path(batches[0]).is_dir()):
+        raise BadInput("--follow needs one folder to look into")
+    so_far = Journal(journal)
+    click.get_current_context().call_on_close(so_far.close)
+    session = Session(monitor, alpha, looks, key, reports, picture, keep, so_far)
     session.known.check_reach(alpha, looks)
-    own = {monitor.resolve()}
-    files: Iterable[str]
+    problem = no_device()
+    if problem:  # of all batches, and not of each
+        raise BadInput(problem)
+    own = [monitor, *([journal] if journal else [])]
+    files: Iterable[Batch]
     if is_followed:
-        if len(batches) != 1 or not Path(batches[0]).is_dir():
-            raise BadInput("--follow needs one folder to look into")
-        files = follow(Path(batches[0]), poll, own)
+        files = follow(Path(batches[0]), poll, own, so_far.tested)
     else:
-        files = list(batch_files(batches, own))
-        if looks is not None and len(files) > looks:
+        every = list(batch_files(batches, own))
+        if not every:
+            note("No batch was tested: there are no files in " + ", ".join(batches) + ".")
+            session.failed = True
+        files = new = [batch for batch in every if not so_far.knows(batch)]
+        n_looks = so_far.n_looks + len(new)
+        if looks is not None and n_looks > looks:
             raise BadInput(
-                f"there are {len(files)} batches for {looks} looks; plan as many --looks as there "
+                f"there are {n_looks} batches for {looks} looks; plan as many --looks as there "
                 "will be batches, or name fewer"
             )
-    for number, file in enumerate(files, 1):
-        session.look(number, file)
-        if is_followed and number == looks:
-            note(f"All {looks} planned looks are made; further batches are not tested.")
-            break
-    if not session.lines:
-        note("No batch was tested: there are no files in " + ", ".join(batches) + ".")
+    try:
+        if is_followed:
+            _follow(session, files, looks)
+        else:
+            for batch in files:
+                session.look(batch)
+    except KeyboardInterrupt as stop:
+        where = f"are kept in {journal}; the same command goes on there"
+        stop.add_note(
+            f"{so_far.n_looks} looks were made"
+            + (
+                f" and {where}"
+                if journal
+                else "; with --journal the same command would go on there"
+            )
+        )
+        raise
     sys.exit(session.exit_code)
 
 
-def _check_outputs(batches: tuple[str, ...], reports: Path | None, picture: Path | None) -> None:
+def _follow(session: Session, files: Iterable[Batch], most: int | None) -> None:
+    """Look at batch after batch, at no more than were planned."""
+    so_far = session.journal
+    if so_far.n_looks != most:
+        for batch in files:
+            session.look(batch, comes_again=True)
+            if so_far.n_looks == most:
+                break
+    note(f"All {most} planned looks are made; further batches are not tested.")
+
+
+def _check(
+    monitor: Path,
+    batches: tuple[str, ...],
+    reports: Path | None,
+    picture: Path | None,
+    journal: Path | None,
+) -> None:
     """Say now what could not be written, or would be taken for a batch."""
-    check_outputs({"reports": reports, "picture": picture})
-    if picture and picture.suffix.lower() not in PICTURES:
-        raise BadInput(f"--picture must end with {', '.join(PICTURES)}, got {picture}")
+    check_outputs(
+        {"--picture": picture, "--journal": journal},
+        [monitor, *batches],
+        folders={"--reports": reports},
+    )
+    check_picture("--picture", picture)
     watched = {Path(batch).resolve() for batch in batches if Path(batch).is_dir()}
     for name, folder in (("reports", reports), ("picture", picture and picture.parent)):
         if folder and folder.resolve() in watched:

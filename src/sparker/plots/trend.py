@@ -29,17 +29,19 @@ def trend(
     *,
     alpha: float | None = None,
     n_planned: int | None = None,
+    first: int = 1,
     ax: Axes | None = None,
 ) -> list[Artist]:
     """The p-values of batches in the order given, which were alarms, and which could not be tested.
 
     ``looks`` are those of ``Monitor.watch``, or the lines of ``sparker watch`` as dictionaries.
     ``alpha`` is the level of all ``n_planned`` looks together, or of each where none were planned.
+    The ``first`` look has this number.
     """
     ax = axes_or_new(ax)
     rows = [_p_and_alarm(look) for look in looks]
     p, alarm = np.reshape(np.array(rows, float), (-1, 2)).T
-    number = np.arange(1, len(p) + 1)
+    number = np.arange(first, first + len(p))
     (line,) = ax.plot(number, p, "o-", color=DATA, ms=4, lw=1, label="batches")  # NaN is a gap
     drawn: list[Artist] = [line]
     if np.any(alarm):
@@ -63,7 +65,7 @@ def trend(
         least = min(least, level)
     ax.set_yscale("log")
     ax.set_ylim(least / 2, 1.5)
-    ax.set_xlim(0.5, len(p) + 0.5 if len(p) else 1.5)
+    ax.set_xlim(first - 0.5, first + max(len(p), 1) - 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel("look")
     ax.set_ylabel("p-value")

@@ -29,6 +29,8 @@ from typing import NamedTuple
 import psutil
 from platformdirs import user_cache_path
 
+from sparker.system.atomic import whole_file
+
 VARIABLE = "SPARKER_CACHE"
 MAX_BYTES = 2**28
 """Above this size, the programs that were not used for longest are removed."""
@@ -86,6 +88,8 @@ def folder() -> Path:
     """Where programs for this machine are kept: other processors and versions need others."""
     given = os.environ.get(VARIABLE)
     root = Path(given).expanduser() if given else user_cache_path("sparker")
+    if not given and not root.is_absolute():
+        raise FileNotFoundError("the user has no home")  # and no folder shall be called ~
     versions = [metadata.version(name) for name in ("jax", "jaxlib")]
     what = "\n".join([*versions, platform.machine(), platform.python_version(), _processor()])
     return root / "compiled" / hashlib.sha256(what.encode()).hexdigest()[:16]
@@ -135,9 +139,8 @@ def _link(program: Path, name: Path) -> None:
     except FileExistsError:
         return
     except OSError:  # a file system without such links
-        part = name.with_suffix(f".{os.getpid()}")
-        shutil.copyfile(program, part)
-        part.replace(name)
+        with whole_file(name) as file:
+            file.write(program.read_bytes())
 
 
 def _leave(kept: Kept, process: int) -> None:
