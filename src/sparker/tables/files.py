@@ -5,12 +5,14 @@ import importlib
 import os
 import pkgutil
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sparker.tables import formats
+from sparker.tables.apart import open_apart
 from sparker.tables.errors import FileError, short, some
 from sparker.tables.format import Format
 from sparker.tables.source import Source
@@ -61,7 +63,7 @@ def open_table(path: str | os.PathLike[str], key: str | None) -> Iterator[Source
         if key is not None and not FORMATS[suffix].has_keys:
             raise FileError(f"holds a single table; leave out the key {key!r}")
         _check_start(file, suffix)
-        with FORMATS[suffix].opener(file, key) as source:
+        with _opened(suffix, file, key) as source:
             name, count = Counter(source.names).most_common(1)[0] if source.names else ("", 0)
             if count > 1:
                 raise FileError(f"has {count} columns named {name!r}; give each its own name")
@@ -81,6 +83,13 @@ def open_table(path: str | os.PathLike[str], key: str | None) -> Iterator[Source
             f"{file} is no {FORMATS[suffix].name} file, or a damaged one: {short(reason, 120)}; "
             "write it anew, or give it the suffix of its format"
         ) from error
+
+
+def _opened(suffix: str, file: Path, key: str | None) -> AbstractContextManager[Source]:
+    kind = FORMATS[suffix]
+    # A program that Python is built into may have no interpreter to start.
+    is_apart = kind.apart and sys.executable
+    return open_apart(suffix, file, key) if is_apart else kind.opener(file, key)
 
 
 def _split(path: str | os.PathLike[str], key: str | None) -> tuple[Path, str | None]:

@@ -47,6 +47,8 @@ def _stored(h5py: Any, dataset: Any) -> Stored:
 
 
 FORMATS = {
-    suffix: Format("HDF5", open_hdf5, has_keys=True, start=b"\x89HDF", looks_like="HDF5")
+    suffix: Format(
+        "HDF5", open_hdf5, has_keys=True, apart=True, start=b"\x89HDF", looks_like="HDF5"
+    )
     for suffix in (".h5", ".hdf5")
 }
