@@ -147,7 +147,8 @@ _idle: list[_Reader] = []
 
 
 @atexit.register
-def _end_all() -> None:
+def end_all() -> None:
+    """Stop the processes that wait."""
     while _idle:
         _idle.pop().end()
 

@@ -129,8 +129,9 @@ def read(
         if on_disk:
             points = _mapped(source, len(features), dtype)
         else:
-            points = np.empty((0, len(features)), dtype)
-            _make_room(points, source.n_rows or 0)
+            n_rows = source.n_rows or 0
+            _check_room(n_rows, len(features), dtype.itemsize)
+            points = np.empty((n_rows, len(features)), dtype)
         kept: dict[str, list[Cells]] = {name: [] for name in extras}
         rows = dict.fromkeys((*features, *extras), 0)  # of each column, so far
         no_numbers: set[str] = set()
@@ -235,6 +236,10 @@ def _check(source: Source, name: str, start: int, numbers: np.ndarray) -> None:
 
 def _make_room(points: np.ndarray, n_rows: int) -> None:
     """Lengthen an array in place, so that a table is never there twice."""
-    d = points.shape[1]
-    check_memory((n_rows - len(points)) * d * points.itemsize, f"{n_rows} rows and {d} columns")
+    n_before, d = points.shape
+    _check_room(n_rows, d, points.itemsize, n_before)
     points.resize((n_rows, d), refcheck=False)
+
+
+def _check_room(n_rows: int, d: int, n_bytes: int, n_before: int = 0) -> None:
+    check_memory((n_rows - n_before) * d * n_bytes, f"{n_rows} rows and {d} columns")
