@@ -375,6 +375,78 @@ def test_the_first_line_is_names_or_numbers(make, text, names, n_rows):
     assert len(table.points) == n_rows
 
 
+def as_csv(header, rows):
+    lines = [] if header is None else [header]
+    return "\n".join([*lines, *(",".join(f"{x:g}" for x in row) for row in rows)]) + "\n"
+
+
+def suspected(make, *texts):
+    """What is said of first lines, of these files as reference and data."""
+    tables = [read(make(f"{i}.csv", text)) for i, text in enumerate(texts)]
+    cautions = two_samples(as_reference(tables[0]), tables[1], TestConfig()).cautions
+    return [caution.text for caution in cautions if caution.code == "header"]
+
+
+def test_a_line_of_names_that_are_numbers_is_suspected(make):
+    rng = np.random.default_rng(3)
+    reference, data = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+    counts = rng.integers(200, size=(100, 3))
+    [text] = suspected(make, as_csv("0.5,100,7", reference), as_csv("0.5,100,7", data))
+    assert text.startswith("reference and data begin with the same line of numbers. If it names")
+    assert text.endswith(
+        "write names there that are no numbers; if not, write such a line above it"
+    )
+    [text] = suspected(make, as_csv(None, counts[:60]), as_csv("0,1,2", counts[60:]))
+    assert text.startswith("the first line of data counts the columns, which no other row does. If")
+    texts = suspected(make, as_csv("2019,2020,2021", reference), as_csv("2019,2020,2021", data))
+    assert [text.partition(" counts")[0] for text in texts] == [
+        "the first line of reference",
+        "the first line of data",
+    ]
+    words = "\n".join(f"{x},{'red' if x > 0 else 'blue'}" for x in reference[:, 0])
+    [text, _] = suspected(make, f"7,9\n{words}\n", f"8,9\n{words}\n")
+    assert "first line of reference is all numbers, while column 1 holds words. If it" in text
+    column = as_csv("5", reference[:, :1]), as_csv("5", data[:, :1])
+    assert len(suspected(make, *column)) == 1
+
+    # It is said wherever the answer is, and strict refuses it.
+    paths = [make(f"{i}.csv", text) for i, text in enumerate(column)]
+    command = ["test", *map(str, paths), "--toys", "2", "--statistic", "mahalanobis", "--json"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0
+    assert "begin with the same line of numbers" in done.stderr
+    assert "header" in [one["code"] for one in json.loads(done.stdout)["warnings"]]
+    assert CliRunner().invoke(main, [*command, "--strict"]).exit_code == 2
+    with pytest.warns(sparker.DataWarning, match="begin with the same line of numbers"):
+        sparker.test(*map(read, paths), n_toys=2, statistic=sparker.statistics.Mahalanobis())
+
+
+def test_ordinary_tables_without_names_are_not_suspected(make):
+    rng = np.random.default_rng(4)
+
+    def pair(draw):
+        return [as_csv(None, draw(n)) for n in (60, 40)]
+
+    files = [
+        pair(lambda n: rng.normal(size=(n, 3))),
+        [as_csv("0,0,0", rng.normal(size=(n, 3))) for n in (60, 41)],  # where things began
+        [as_csv("1,0,0", rng.integers(2, size=(n, 3))) for n in (60, 41)],
+        [as_csv("3", rng.integers(9, size=(n, 1))) for n in (60, 41)],
+        [as_csv("0,1", rng.normal(size=(n, 2))) for n in (60, 1)],
+        [as_csv(None, rng.integers(99, size=(n, 1)) + np.arange(4)) for n in (60, 41)],
+        [as_csv(None, np.column_stack([rng.permutation(n), rng.normal(size=n)])) for n in (60, 41)],
+    ]
+    rows = rng.normal(size=(60, 3))
+    files += [[as_csv(None, rows)] * 2, [as_csv(None, rows), as_csv(None, rows[:40])]]
+    files += [[as_csv(None, rows), as_csv(None, rows[rng.permutation(60)[:30]])]]
+    files += [pair(lambda n: rng.integers(5, size=(n, 4))) for _ in range(20)]
+    files += [pair(lambda n: rng.poisson(40, size=(n, 3))) for _ in range(20)]
+    files += [pair(lambda n: np.round(rng.normal(size=(n, 1)), 2)) for _ in range(20)]
+    assert [suspected(make, *texts) for texts in files] == [[] for _ in files]
+    with_names = [as_csv("a,b,c", rng.normal(size=(n, 3))) for n in (60, 40)]
+    assert suspected(make, *with_names) == []
+
+
 def test_quoted_cells_go_on_over_lines_and_blocks(make, monkeypatch):
     monkeypatch.setattr(source, "BLOCK_ROWS", 2)
     text = 'x,"a, ""b""\nname"\n1,plain\n2,"goes\non\nand on"\n3,"a,b;c"\n4,""\n'
@@ -529,6 +601,8 @@ def test_what_is_wrong_in_a_text_is_said_with_its_line(make, text, message):
         ('{"a": 1}\n{"a": 2', r"has no JSON in line 2 \(.*\); put one object or one list"),
         ('{"a": 1}\n[1]\n', "has a list in line 2, unlike the first line; put the same"),
         ("[1, 2]\n[1]\n", "has 1 values in line 2, but 2 in the first"),
+        ('{"a": 1}\n{"a": 2, "b": 0, "a": 3}\n', "has 'a' twice in line 2; give each of its"),
+        ('{"a": 1, "b": {"c": 2, "c": 3}}\n', "has 'c' twice in line 1; give each of its"),
         ("1\n2\n", "has neither an object nor a list in line 1"),
         ("[" * 100_000, "has no JSON in line 1"),
         ("{}\n{}\n", "has no column left"),

@@ -22,6 +22,7 @@ from sparker.tables.columns import listed
 from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
 from sparker.tables.frames import as_table, library_of
+from sparker.tables.headers import headers
 from sparker.tables.identifiers import identifier
 from sparker.tables.kinds import Kind, is_missing, kind_of
 from sparker.tables.problems import problem
@@ -294,7 +295,7 @@ def _encoded(tables: dict[str, Table], config: TestConfig, beside: Sequence[str]
     names_rows = {
         of: _left_out(table.rows(encoded[of].rows), kept) for of, table in aligned.items()
     }
-    return _Ready(encoding, compared, encoded, names_rows, [*noted, *found])
+    return _Ready(encoding, compared, encoded, names_rows, [*headers(aligned), *noted, *found])
 
 
 def _aligned(

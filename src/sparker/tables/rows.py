@@ -9,6 +9,7 @@ from sparker.tables.checks import LACKING, UNSEEN, Caution
 from sparker.tables.encoding import Encoding, fit
 from sparker.tables.errors import ColumnsError, near, some
 from sparker.tables.frames import as_table
+from sparker.tables.headers import headers
 from sparker.tables.kinds import Kind, is_missing
 from sparker.tables.table import Table
 
@@ -72,7 +73,8 @@ def more_rows(
     rows = slice(None) if encoded.rows is None else encoded.rows
     given = {of: column[rows] for of, column in names_rows.items()}
     dropped = rows_dropped({name: encoded}, {name: len(table.points)})
-    noted = (*changes(encoding, None, table.rows(encoded.rows)), *dropped)
+    found = changes(encoding, None, table.rows(encoded.rows))
+    noted = (*headers({name: table}), *found, *dropped)
     return encoded._replace(given=given | encoded.given), noted
 
 

@@ -24,6 +24,7 @@ class Source(NamedTuple):
     """Of these columns; whether only numbers are wanted of them, which text gives much faster."""
     format: str = ""
     named: bool = True  # otherwise the names are the columns' numbers
+    headless: bool = False  # whether text begins with numbers, which may be meant as names
     n_rows: int | None = None  # None where only reading tells
     beside: tuple[str, ...] = ()  # columns that are never features
     lists: Collection[str] = ()  # columns with more or other than one value a row

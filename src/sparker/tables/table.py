@@ -34,6 +34,8 @@ class Table(NamedTuple):
     """(N,) each: the columns that are no numbers, by their places; see ``kinds``."""
     lists: dict[int, str] = {}  # noqa: RUF012
     """Columns of lists or objects, which are not read, and what they hold."""
+    headless: bool = False
+    """Whether the first row is a line of text that may have been meant as names."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.others:
@@ -77,6 +79,7 @@ class Table(NamedTuple):
             points=self.points[kept],
             extra={name: column[kept] for name, column in self.extra.items()},
             others={place: column[kept] for place, column in self.others.items()},
+            headless=False,
         )
 
 
@@ -166,7 +169,8 @@ def read(
             raise FileError(f"{path} changed while it was read; wait until it is written")
         others[position[name]] = column
         points[:, position[name]] = np.nan
-    return Table(points, features if source.named else (), typed, others)
+    named = features if source.named else ()
+    return Table(points, named, typed, others, headless=source.headless)
 
 
 def _others(

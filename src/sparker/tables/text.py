@@ -42,7 +42,7 @@ def _lines(file: Any) -> Iterator[str]:
 
 
 def text_source(
-    names: Sequence[str], blocks: Callable[[bool], Iterator[Block]], **how: Any
+    names: Sequence[str], blocks: Callable[[bool], Iterator[Block]], *, named: bool, **how: Any
 ) -> Source:
     """A source from blocks of rows, which are told whether only numbers are wanted of them."""
     last: tuple[int, Sequence[int]] = (0, ())  # the first row of a block, and its lines
@@ -61,4 +61,4 @@ def text_source(
         start, lines = last
         return f"line {lines[row - start]}"
 
-    return Source(tuple(names), pieces, where=where, **how)
+    return Source(tuple(names), pieces, named=named, headless=not named, where=where, **how)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,9 +37,24 @@ def open_json_lines(path: Path, key: str | None) -> Iterator[Source]:
         )
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise KeyError(Counter(name for name, _ in pairs).most_common(1)[0][0])
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
 def _parsed(number: int, line: str) -> Any:
     try:
-        record = json.loads(line)
+        record = _DECODER.decode(line)
+    except KeyError as error:
+        raise FileError(
+            f"has {error.args[0]!r} twice in line {number}; give each of its values a name of "
+            "its own"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise FileError(
             f"has no JSON in line {number} ({error}); put one object or one list in every line"
