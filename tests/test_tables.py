@@ -398,7 +398,9 @@ def test_a_line_of_names_that_are_numbers_is_suspected(make):
     )
     [text] = suspected(make, as_csv(None, counts[:60]), as_csv("0,1,2", counts[60:]))
     assert text.startswith("the first line of data counts the columns, which no other row does. If")
-    texts = suspected(make, as_csv("2019,2020,2021", reference), as_csv("2019,2020,2021", data))
+    years = ",".join(map(str, range(1990, 2020, 5)))
+    wide = (np.hstack([rows, rows + 1]) for rows in (reference, data))
+    texts = suspected(make, *(as_csv(years, rows) for rows in wide))
     assert [text.partition(" counts")[0] for text in texts] == [
         "the first line of reference",
         "the first line of data",

@@ -304,13 +304,14 @@ def _aligned(
     """The same columns of all tables in the same order, and where these are in the reference."""
     first = next(iter(tables.values()))
     calls = list(first.columns) or [str(i) for i in range(first.points.shape[1])]
-    ignore = [*listed(config.ignore), *beside]
+    place = {name: i for i, name in enumerate(calls)}
+    ignore = {*listed(config.ignore), *beside}
     named = [*listed(config.columns), *listed(config.keep)]
     wanted = listed(config.columns) or [name for name in calls if name not in ignore]
     everywhere = {*calls, *(name for table in tables.values() for name in table.columns)}
     problems = [
         *(f"- {name}: reference has no such column{near(name, calls)}"
-          for name in dict.fromkeys(named) if name not in calls),
+          for name in dict.fromkeys(named) if name not in place),
         *(f"- {name}: to be left out, but there is no such column{near(name, calls)}"
           for name in listed(config.ignore) if name not in everywhere),
         *(f"- {name}: both wanted and to be left out" for name in wanted if name in ignore),
@@ -319,13 +320,13 @@ def _aligned(
     if problems or not wanted:
         lines = problems or ["- no column is left to be compared"]
         raise ColumnsError("columns are not as they should be:\n" + "\n".join(lines))
-    places = [calls.index(name) for name in wanted]
+    places = [place[name] for name in wanted]
     found, noted = {}, []
     for name, table in tables.items():
         own = places
         if table.columns and first.columns:
             own = by_name(table, name, wanted)
-            further = [one for one in table.columns if one not in calls and one not in ignore]
+            further = [one for one in table.columns if one not in place and one not in ignore]
             if further:
                 noted.append(
                     Caution(

@@ -15,8 +15,8 @@ from sparker.tables.copies import row_hashes
 from sparker.tables.source import block_rows
 from sparker.tables.table import Table
 
-MIN_COUNTED = 3
-"""Columns whose numbers must go up in equal steps to look like a count."""
+MIN_COUNTED, MIN_STEPS = 3, 5
+"""Columns at least that look counted: from 0 or 1, or in equal steps from anywhere (2015, 2020)."""
 
 MIN_PAIRS = 1000
 """Pairs of rows of two tables, of which only the first are equal."""
@@ -58,7 +58,9 @@ def _only_first_is_number(part: np.ndarray) -> bool:
 def _only_first_counts(points: np.ndarray) -> bool:
     """Whether it, and no other row, is whole numbers in equal steps."""
     n_rows, width = points.shape
-    if n_rows < 2 or width < MIN_COUNTED or not _counts(points[:1]).any():
+    begins = points[0, :2].tolist() in ([0, 1], [1, 2])
+    least = MIN_COUNTED if begins else MIN_STEPS
+    if n_rows < 2 or width < least or not _counts(points[:1]).any():
         return False
     size = block_rows(width)
     return not any(_counts(points[lo : lo + size]).any() for lo in range(1, n_rows, size))

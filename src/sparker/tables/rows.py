@@ -80,7 +80,8 @@ def more_rows(
 
 def by_name(table: Table, of: str, wanted: Sequence[str]) -> list[int]:
     """Where these columns are in a table."""
-    absent = [name for name in wanted if name not in table.columns]
+    places = {name: place for place, name in enumerate(table.columns)}
+    absent = [name for name in wanted if name not in places]
     if absent:
         lines = [f"- {one}: {of} has no such column{near(one, table.columns)}" for one in absent]
         raise ColumnsError(
@@ -89,7 +90,7 @@ def by_name(table: Table, of: str, wanted: Sequence[str]) -> list[int]:
             + f"\n{of} has {some(table.columns)}; columns and ignore (--columns, --ignore) choose "
             "which are compared"
         )
-    return [table.columns.index(name) for name in wanted]
+    return [places[name] for name in wanted]
 
 
 def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> Encoded:
