@@ -120,6 +120,14 @@ def plain_values(cells: Cells) -> list[Any]:
     ]
 
 
+def n_bytes(cells: Cells) -> int:
+    """How much memory cells take, about."""
+    if isinstance(cells, np.ndarray) and not cells.dtype.hasobject:
+        return cells.nbytes
+    texts = sum(len(cell) for cell in cells if isinstance(cell, str | bytes))
+    return texts + 64 * len(cells)
+
+
 def as_objects(values: Sequence[Any]) -> np.ndarray:
     """Values of any kind as an array of them, whatever NumPy would make of them."""
     found = np.empty(len(values), object)

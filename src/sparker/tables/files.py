@@ -62,6 +62,7 @@ def open_table(path: str | os.PathLike[str], key: str | None) -> Iterator[Source
             raise FileError(f"has none of the suffixes that can be read: {some(FORMATS)}")
         if key is not None and not FORMATS[suffix].has_keys:
             raise FileError(f"holds a single table; leave out the key {key!r}")
+        _check_kind(file, suffix)
         _check_start(file, suffix)
         with _opened(suffix, file, key) as source:
             name, count = Counter(source.names).most_common(1)[0] if source.names else ("", 0)
@@ -109,6 +110,12 @@ def _suffix(path: Path) -> str:
     inner = Path(path.stem).suffix.lower()
     is_packed = suffix == ".gz" and inner in FORMATS and FORMATS[inner].is_text
     return inner if is_packed else suffix
+
+
+def _check_kind(path: Path, suffix: str) -> None:
+    """Refuse what is no file: of a pipe only text can be read, of a device nothing has an end."""
+    if not path.is_file() and not (path.is_fifo() and FORMATS[suffix].is_text):
+        raise FileError("is no ordinary file; write what it holds into one first")
 
 
 def _check_start(path: Path, suffix: str) -> None:

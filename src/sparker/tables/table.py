@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.system.memmap import check_disk, forget
-from sparker.tables.cells import Cells, NotANumberError, as_objects, has_truths
+from sparker.tables.cells import Cells, NotANumberError, as_objects, has_truths, n_bytes
 from sparker.tables.columns import check_lists, choose
 from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
@@ -141,6 +141,7 @@ def read(
         for name, start, cells in source.pieces(tuple(rows), not extras):
             rows[name] = stop = start + len(cells)
             if name in kept:
+                check_memory(n_bytes(cells), f"column {name!r}")
                 # A copy, since a part of a block would hold on to all of it.
                 kept[name].append(cells.copy() if isinstance(cells, np.ndarray) else cells)
             if name in position:
@@ -189,6 +190,7 @@ def _others(
         for name, _, cells in source.pieces(tuple(names), False):
             if not isinstance(cells, np.ndarray):
                 check_lists({name} if any(isinstance(cell, list | dict) for cell in cells) else ())
+            check_memory(n_bytes(cells), f"column {name!r}")
             kept[name] += source.plain(cells)
     for name, cells in kept.items():
         yield name, as_objects(cells)
@@ -197,10 +199,10 @@ def _others(
 def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Points in a file that is gone when nobody needs it any more."""
     n_rows = source.n_rows
-    if n_rows is None or source.format == "NumPy archive":
-        why = "does not say how many rows it has" if n_rows is None else "is read whole"
+    if n_rows is None:
         raise FileError(
-            f"{why}, so it cannot be streamed; convert it to .npy, .parquet, .h5 or .root"
+            "does not say how many rows it has, so it cannot be streamed; convert it to .npy, "
+            ".parquet, .h5 or .root"
         )
     if not n_rows:
         raise FileError("has no rows; a test needs some")
