@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from threading import Thread
@@ -23,13 +24,18 @@ import uproot
 from click.testing import CliRunner
 
 import sparker
+from sparker import intake
 from sparker.cli.main import main
 from sparker.config import TestConfig
 from sparker.intake import two_samples
 from sparker.streaming.reference import as_reference
 from sparker.tables import FileError, Table, apart, describe, files, read, source
+from sparker.tables.columns import choose
+from sparker.tables.encoding import plain_encoding
 from sparker.tables.errors import ColumnsError
+from sparker.tables.frames import as_table
 from sparker.tables.kinds import Kind, kind_of
+from sparker.tables.rows import by_name, digits_lost, more_rows
 
 pytestmark = pytest.mark.unit
 
@@ -487,6 +493,7 @@ def test_extra_columns_of_text_have_the_kind_of_all_their_cells(make, monkeypatc
         (['"a"', "null"], np.array(["a", ""], object)),
         (['"1"', "2"], np.array(["1", "2"], object)),
         (["1e3", "NaN"], np.array([1e3, np.nan])),
+        ([str(2**60 + 1), "null"], np.array([str(2**60 + 1), ""], object)),
     ],
 )
 def test_extra_columns_of_json_have_the_kind_of_all_their_cells(make, cells, expected):
@@ -623,7 +630,7 @@ def test_what_is_wrong_in_json_lines_is_said_with_its_line(make, text, message):
         (["1", "NaN"], [1, np.nan]),
         (["1", "-Infinity"], [1, -np.inf]),
         (["true", "null"], [True, None]),
-        (["1", f"1{'0' * 400}"], ["1", f"1{'0' * 400}"]),  # beyond all floats
+        (["1", f"-1{'0' * 400}"], [1, -np.inf]),  # beyond all floats, as in text
         (['"x"', "null"], ["x", None]),
     ],
 )
@@ -713,6 +720,86 @@ def test_everything_that_is_wrong_with_two_files_is_said_at_once(make):
     done = CliRunner().invoke(main, ["test", str(path), str(path)])
     assert done.exit_code == 2
     assert [line for line in said if line not in done.output] == []
+
+
+def test_what_is_too_large_is_refused_for_what_it_is(make):
+    lines = [f"{x},{y}" for x, y in zip(PT, ETA, strict=True)]
+    for number, said in {
+        "1e300": r"- a: 1 value beyond 1e\+150, whose square is beyond all numbers, in data, the "
+        "first in row 20; divide the column by a constant; or if they stand for",
+        "-1e400": r"- a: 1 infinite value in data, the first in row 20; write a number there, .* "
+        r"\(what is beyond 1.8e\+308 counts as infinite\)",
+    }.items():
+        refuse_test(read(make("x.csv", "\n".join(["a,b", *lines, f"{number},1"]))), said)
+    json = "\n".join(f'{{"a": {x}, "b": 1}}' for x in [*PT, "1" + "0" * 400])
+    refuse_test(read(make("x.jsonl", json)), "- a: 1 infinite value in data, the first in row 20")
+    encoding = plain_encoding(["a", "b"], 2)
+    for number in (1e200, np.inf):
+        with pytest.raises(ColumnsError, match=r"- b: 1 (infinite )?value"):
+            more_rows("batch", np.array([[1.0, number]]), encoding, "indicator")
+
+
+WHOLE = 2**60 + np.arange(20) * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("x.csv", lambda p: pd.DataFrame({"a": WHOLE, "b": PT}).to_csv(p, index=False)),
+        (
+            "x.jsonl",
+            lambda p: pd.DataFrame({"a": WHOLE, "b": PT}).to_json(p, orient="records", lines=True),
+        ),
+        ("x.npz", lambda p: np.savez(p, a=WHOLE.astype(np.uint64), b=PT)),
+        ("x.h5", lambda p: h5_matrix(p, a=-WHOLE, b=PT)),
+        ("x.root", lambda p: to_tree(p, {"a": WHOLE, "b": PT})),
+        ("x.parquet", lambda p: pd.DataFrame({"a": WHOLE, "b": PT}).to_parquet(p)),
+        (
+            "y.parquet",
+            lambda p: pyarrow.parquet.write_table(
+                pyarrow.table({"a": [None, *WHOLE[1:].tolist()], "b": PT}), p
+            ),
+        ),
+    ],
+)
+def test_digits_that_are_lost_are_said(make, name, write):
+    table = read(make(name, write))
+    assert table.rounded == {0}
+    assert table.take([1, 0]).rounded == {1}
+    [caution] = digits_lost({"data": table, "reference": table.take([1])})
+    assert caution.text.startswith("data has whole numbers beyond 2^53 in a, of which only the")
+    assert read(make(name, write), columns=["b"]).rounded == frozenset()
+
+
+def test_digits_of_data_frames_and_arrays_that_are_lost_are_said():
+    frame = pd.DataFrame({"a": WHOLE, "b": PT, "c": 2**60, "d": np.arange(20)})
+    assert as_table("data", frame).rounded == {0}
+    assert as_table("data", frame.astype({"a": "Int64"})).rounded == {0}
+    assert as_table("data", pyarrow.Table.from_pandas(frame)).rounded == {0}
+    assert as_table("data", frame.to_dict("list")).rounded == {0}
+    assert as_table("data", np.column_stack([np.arange(20), WHOLE])).rounded == {1}
+    assert as_table("data", np.column_stack([np.arange(20), WHOLE.astype(float)])).rounded == set()
+    with pytest.warns(sparker.DataWarning, match="data has whole numbers beyond 2\\^53 in a, of"):
+        two_samples(
+            as_reference({"a": PT, "b": ETA}), {"a": WHOLE, "b": PT}, TestConfig(keep=["a"])
+        )
+
+
+def test_ordinary_numbers_of_text_keep_their_digits(make):
+    text = "a,b,c\n" + "0.12345678901234567,1e20,9007199254740992\n" * 3
+    assert read(make("x.csv", text)).rounded == frozenset()
+
+
+def test_names_of_many_columns_are_found_at_once():
+    names = tuple(f"c{i}" for i in range(200_000))
+    table = Table(np.zeros((1, len(names))), names)
+    began = time.monotonic()
+    assert by_name(table, "data", names[::-1])[0] == len(names) - 1
+    features, _ = choose(source.Source(names, iter), names[1:], names[:1], ())
+    assert features == names[1:]
+    _, places, _ = intake._aligned({"a": table, "b": table}, TestConfig(ignore=names[:9]), [])
+    assert places == list(range(9, len(names)))
+    assert time.monotonic() - began < 20
 
 
 def test_a_pipe_is_read_once(tmp_path):

@@ -32,6 +32,7 @@ from sparker.tables.rows import (
     by_name,
     changes,
     complete,
+    digits_lost,
     encode,
     rows_dropped,
 )
@@ -295,7 +296,8 @@ def _encoded(tables: dict[str, Table], config: TestConfig, beside: Sequence[str]
     names_rows = {
         of: _left_out(table.rows(encoded[of].rows), kept) for of, table in aligned.items()
     }
-    return _Ready(encoding, compared, encoded, names_rows, [*headers(aligned), *noted, *found])
+    noted += [*found, *headers(aligned), *digits_lost(compared)]
+    return _Ready(encoding, compared, encoded, names_rows, noted)
 
 
 def _aligned(

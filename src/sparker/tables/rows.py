@@ -1,10 +1,11 @@
 """Rows of a table as numbers, in the way that an encoding says; further rows in the same way."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparker.tables.cells import out_of_range
 from sparker.tables.checks import LACKING, UNSEEN, Caution
 from sparker.tables.encoding import Encoding, fit
 from sparker.tables.errors import ColumnsError, near, some
@@ -57,9 +58,9 @@ def more_rows(
         f"- {wanted[i]}: holds {what}, not one value a row" for i, what in table.lists.items()
     ]
     problems += [
-        f"- {column.name}: {np.isinf(table.column(i)).sum()} infinite values"
+        f"- {column.name}: {said}"
         for i, column in enumerate(encoding.columns)
-        if table.column(i).dtype.kind == "f" and np.isinf(table.column(i)).any()
+        if (said := out_of_range(table.column(i), name))
     ]
     if missing == ERROR:
         problems += [
@@ -74,7 +75,7 @@ def more_rows(
     given = {of: column[rows] for of, column in names_rows.items()}
     dropped = rows_dropped({name: encoded}, {name: len(table.points)})
     found = changes(encoding, None, table.rows(encoded.rows))
-    noted = (*headers({name: table}), *found, *dropped)
+    noted = (*headers({name: table}), *digits_lost({name: table}), *found, *dropped)
     return encoded._replace(given=given | encoded.given), noted
 
 
@@ -159,6 +160,21 @@ def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Ca
                 )
             )
     return found
+
+
+def digits_lost(tables: Mapping[str, Table]) -> list[Caution]:
+    """Which columns of whole numbers have more digits than a float keeps."""
+    found = {of: [table.name(i) for i in sorted(table.rounded)] for of, table in tables.items()}
+    return [
+        Caution(
+            "rounded",
+            f"{of} has whole numbers beyond 2^53 in {some(names)}, of which only the first 15 "
+            "digits are compared; if they are identifiers leave them out by ignore (--ignore), "
+            "otherwise subtract a constant",
+        )
+        for of, names in found.items()
+        if names
+    ]
 
 
 def rows_dropped(encoded: dict[str, Encoded], n_rows: dict[str, int]) -> list[Caution]:

@@ -8,14 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.system.memmap import check_disk, forget
-from sparker.tables.cells import Cells, NotANumberError, as_objects, has_truths, n_bytes
+from sparker.tables.cells import (
+    LARGEST,
+    Cells,
+    NotANumberError,
+    as_objects,
+    has_truths,
+    loses_digits,
+    n_bytes,
+)
 from sparker.tables.columns import check_lists, choose
 from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
 from sparker.tables.source import Source, block_rows
-
-LARGEST = 1e150
-"""Of larger numbers, squares are infinite."""
 
 
 class Table(NamedTuple):
@@ -36,6 +41,8 @@ class Table(NamedTuple):
     """Columns of lists or objects, which are not read, and what they hold."""
     headless: bool = False
     """Whether the first row is a line of text that may have been meant as names."""
+    rounded: frozenset[int] = frozenset()
+    """Columns of whole numbers that are no floats: their last digits are lost."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.others:
@@ -69,7 +76,10 @@ class Table(NamedTuple):
         names = tuple(self.columns[i] for i in places) if self.columns else ()
         others = {new: self.others[old] for new, old in enumerate(places) if old in self.others}
         lists = {new: self.lists[old] for new, old in enumerate(places) if old in self.lists}
-        return self._replace(points=points, columns=names, others=others, lists=lists)
+        rounded = frozenset(new for new, old in enumerate(places) if old in self.rounded)
+        return self._replace(
+            points=points, columns=names, others=others, lists=lists, rounded=rounded
+        )
 
     def rows(self, kept: np.ndarray | None) -> "Table":
         """Only these rows; all of them for None."""
@@ -138,6 +148,7 @@ def read(
         kept: dict[str, list[Cells]] = {name: [] for name in extras}
         rows = dict.fromkeys((*features, *extras), 0)  # of each column, so far
         no_numbers: set[str] = set()
+        rounded: set[str] = set()
         for name, start, cells in source.pieces(tuple(rows), not extras):
             rows[name] = stop = start + len(cells)
             if name in kept:
@@ -150,6 +161,8 @@ def read(
                 if name == features[0]:  # a new block of rows
                     forget(points)
                 numbers = None if name in no_numbers else _numbers(source, name, cells)
+                if name not in rounded and loses_digits(cells):
+                    rounded.add(name)
                 if numbers is None:
                     no_numbers.add(name)
                     numbers = np.full(len(cells), np.nan)
@@ -171,7 +184,14 @@ def read(
         others[position[name]] = column
         points[:, position[name]] = np.nan
     named = features if source.named else ()
-    return Table(points, named, typed, others, headless=source.headless)
+    return Table(
+        points,
+        named,
+        typed,
+        others,
+        headless=source.headless,
+        rounded=frozenset(position[name] for name in rounded - no_numbers),
+    )
 
 
 def _others(
