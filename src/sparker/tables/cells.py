@@ -98,12 +98,12 @@ def typed_from_values(pieces: Sequence[Cells]) -> np.ndarray:
     values = [value for piece in pieces for value in as_values(piece)]
     if all(type(value) is int and abs(value) < 2**63 for value in values):
         return np.array(values, np.int64)
-    if loses_digits(values):  # ids that are too long, or with gaps among them
-        return _strings(values)
     try:
-        return numbers_from_values(values)
+        numbers = numbers_from_values(values)
     except NotANumberError:
         return _strings(values)
+    # Ids that are too long, or with gaps among them: floats would make different ones alike.
+    return _strings(values) if loses_digits(values, numbers) else numbers
 
 
 def typed_from_text(pieces: Sequence[Cells]) -> np.ndarray:
@@ -158,19 +158,25 @@ def out_of_range(part: np.ndarray, of: str) -> str:  # (N,)
     return ""
 
 
-def loses_digits(cells: Cells) -> bool:
-    """Whether there are whole numbers among the cells, as values or text, that are no floats."""
+def is_large(numbers: np.ndarray) -> bool:
+    """Whether there are numbers so large that not every whole one is a float."""
+    return bool((np.abs(numbers) >= EXACT).any())
+
+
+def loses_digits(cells: Cells, numbers: np.ndarray) -> bool:
+    """Whether whole numbers among the cells, values or text, are others as these floats."""
+    if not is_large(numbers):
+        return False
     large: list[int]
     if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
-        if cells.dtype.kind not in "iu" or cells.dtype.itemsize < 8:
+        if cells.dtype.kind not in "iu":
             return False
         large = cells[(cells > EXACT) | (cells < -EXACT)][:MAX_LOOKED_AT].tolist()
     else:
-        whole = (
+        whole = [
             int(cell) if type(cell) is str and len(cell) < 400 and cell.isdecimal() else cell
             for cell in cells
-            if type(cell) is int or (type(cell) is str and len(cell) > 15)
-        )
+        ]
         large = [one for one in whole if type(one) is int and EXACT < abs(one) < 10**308]
     return any(int(float(one)) != one for one in large)
 

@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from sparker.tables.cells import EXACT, as_objects, loses_digits
+from sparker.tables.cells import as_objects, is_large, loses_digits
 from sparker.tables.errors import some
 from sparker.tables.kinds import MICROSECONDS
 from sparker.tables.table import Table, read
@@ -72,8 +72,8 @@ def _from_frame(name: str, frame: nw.DataFrame[Any]) -> Table:
     points, others, lists, rounded = [], {}, {}, set()
     for place, column in enumerate(frame.iter_columns()):
         numbers, other = _from_series(column)
-        if numbers is not None and column.dtype.is_integer() and _is_large(numbers):
-            rounded |= {place} if loses_digits(column.to_list()) else set()
+        if numbers is not None and column.dtype.is_integer() and is_large(numbers):
+            rounded |= {place} if loses_digits(column.to_list(), numbers) else set()
         if numbers is None and other is None:
             lists[place] = str(column.dtype)
         if other is not None:
@@ -91,10 +91,6 @@ def _from_frame(name: str, frame: nw.DataFrame[Any]) -> Table:
         lists=lists,
         rounded=frozenset(rounded),
     )
-
-
-def _is_large(numbers: np.ndarray) -> bool:
-    return bool((np.abs(numbers) >= EXACT).any())
 
 
 def _from_series(column: nw.Series[Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -178,10 +174,9 @@ def _from_array(name: str, given: Any) -> Table:
     if array.dtype.kind in "OUSM" or (array.dtype.kind == "V" and _floats(array) is None):
         return _from_columns(name, list(array.T), ())
     numbers = _numbers(name, array)
-    # Looked at only where some number is so large: of most arrays none is.
-    is_rounded = array.dtype.kind in "iu" and _is_large(numbers)
-    rounded = [i for i, column in enumerate(array.T) if loses_digits(column)] if is_rounded else ()
-    return Table(numbers, rounded=frozenset(rounded))
+    places = range(array.shape[1]) if array.dtype.kind in "iu" and is_large(numbers) else ()
+    rounded = frozenset(i for i in places if loses_digits(array[:, i], numbers[:, i]))
+    return Table(numbers, rounded=rounded)
 
 
 def _from_fields(name: str, array: np.ndarray) -> Table:
@@ -219,7 +214,7 @@ def _from_columns(name: str, columns: list[np.ndarray], names: tuple[str, ...]) 
                 lists[place] = "lists"
         if other is not None:
             others[place] = other
-        if numbers is not None and loses_digits(column):
+        if numbers is not None and loses_digits(column, numbers):
             rounded.add(place)
         points.append(np.full(len(column), np.nan) if numbers is None else numbers)
     return Table(

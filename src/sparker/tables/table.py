@@ -161,7 +161,7 @@ def read(
                 if name == features[0]:  # a new block of rows
                     forget(points)
                 numbers = None if name in no_numbers else _numbers(source, name, cells)
-                if name not in rounded and loses_digits(cells):
+                if numbers is not None and name not in rounded and loses_digits(cells, numbers):
                     rounded.add(name)
                 if numbers is None:
                     no_numbers.add(name)

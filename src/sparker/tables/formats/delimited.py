@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sparker.tables.cells import EXACT, is_missing, is_number, numbers_from_text, typed_from_text
+from sparker.tables.cells import is_large, is_missing, is_number, numbers_from_text, typed_from_text
 from sparker.tables.errors import FileError
 from sparker.tables.format import Format
 from sparker.tables.source import Source, block_rows, check_width
@@ -118,7 +118,7 @@ def _matrix(lines: list[str], delimiter: str) -> np.ndarray | None:
     except ValueError:
         return None
     # Of larger whole numbers only the text has all digits.
-    return None if (np.abs(found) > EXACT).any() else found
+    return None if is_large(found) else found
 
 
 def _rows(
