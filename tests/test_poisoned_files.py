@@ -3,15 +3,17 @@
 They do not reach for other files, and they take neither this process nor its memory with them.
 """
 
+import gzip
 import os
 import sys
 import time
+import tracemalloc
 
 import h5py
 import numpy as np
 import pytest
 
-from sparker.tables import FileError, apart, describe, read
+from sparker.tables import FileError, apart, describe, errors, files, read, source, text
 
 pytestmark = pytest.mark.unit
 
@@ -26,11 +28,11 @@ def refuse(path, *messages, **settings):
         with pytest.raises(FileError) as caught:
             look(path, **settings)
         said.append(str(caught.value))
-    for text in said:
-        assert text.startswith(str(path))
-        assert "\n" not in text
+    for one in said:
+        assert one.startswith(str(path))
+        assert "\n" not in one
         for message in messages:
-            assert message in text
+            assert message in one
 
 
 # --- Other files ----------------------------------------------------------------------------------
@@ -212,3 +214,128 @@ def test_groups_within_groups_take_no_time(tmp_path):
     began = time.monotonic()
     refuse(path, "groups within each other; copy the table into a file of its own")
     assert time.monotonic() - began < 20
+
+
+# --- Sizes ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """Let the machine have so much memory."""
+
+    def free(n_bytes):
+        monkeypatch.setattr(errors, "free_on_machine", lambda: n_bytes)
+
+    return free
+
+
+def peak(path):
+    """Memory that reading took at most, in sizes of the table."""
+    tracemalloc.start()
+    try:
+        table = read(path)
+        return tracemalloc.get_traced_memory()[1] / table.points.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_archive_is_never_in_memory_beside_its_table(tmp_path, free):
+    path = tmp_path / "x.npz"
+    zeros = np.zeros((10**6, 2))
+    np.savez_compressed(path, X=zeros)
+    assert path.stat().st_size < 10**5
+    assert peak(path) < 1.5
+    assert read(path, on_disk=True).points.shape == zeros.shape
+    free(10**7)
+    refuse_reading(path, "needs 0.0149 GiB for 1000000 rows and 2 columns, while 0.00931 GiB are")
+    np.savez_compressed(path, X=np.asfortranarray(zeros))
+    free(3 * 10**7)
+    assert read(path).points.shape == zeros.shape
+    free(15 * 10**6)
+    refuse_reading(path, "needs")
+
+
+def refuse_reading(path, *messages):
+    with pytest.raises(FileError) as caught:
+        read(path)
+    for message in messages:
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.jsonl.gz"])
+def test_long_lines_are_counted_while_they_are_unpacked(tmp_path, free, monkeypatch, name):
+    path = tmp_path / name
+    is_json = "json" in name
+    row = '{"a": "%s", "b": 1}\n' % ("x" * 10**5) if is_json else f"{'x' * 10**5},1\n"
+    with gzip.open(path, "wt") as file:
+        file.write(("" if is_json else "a,b\n") + row * 200)
+    assert path.stat().st_size < 10**5
+    monkeypatch.setattr(text, "BLOCK_CHARACTERS", 10**6)
+    assert describe(path).rows == 200  # all of them, in blocks of ten
+    assert read(path).points[:, 1].tolist() == [1] * 200
+    tracemalloc.start()
+    assert describe(path).rows == 200
+    assert tracemalloc.get_traced_memory()[1] < 10**7  # of 2 * 10**7 characters
+    tracemalloc.stop()
+    free(2 * 10**7)
+    refuse_reading(path, "GiB for lines as long as these, while 0.0186 GiB are free; take fewer")
+    free(25 * 10**6)
+    assert describe(path).rows == 200
+
+
+def test_texts_are_kept_as_long_as_there_is_room(tmp_path, free):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": "%s"}\n' % ("x" * 1000) * 1000)
+    free(10**6)
+    refuse_reading(path, "GiB for column 'a', while 0.000931 GiB are free; take fewer columns or")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl", "x.npy", "x.h5"])
+def test_more_columns_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(source, "MAX_COLUMNS", 1000)
+    path = tmp_path / name
+    write = {
+        ".csv": lambda: path.write_text(",".join(["1"] * 1001) + "\n"),
+        ".tsv": lambda: path.write_text("1\t2\n" + "\t".join(["1"] * 1002) + "\n"),
+        ".jsonl": lambda: path.write_text(f"[{','.join(['1'] * 1001)}]"),
+        ".npy": lambda: np.save(path, np.zeros((2, 1001))),
+        ".h5": lambda: write_h5(path, np.zeros((2, 1001))),
+    }
+    write[path.suffix]()
+    if name != "x.h5":  # its columns are counted where it is read
+        refuse(path, "columns, and at most 1,000 can be told apart; take fewer")
+    else:
+        monkeypatch.undo()
+        write_h5(path, np.zeros((1, 2**20 + 1), bool))
+        refuse(path, "has 1,048,577 columns, and at most 1,048,576 can be told apart")
+
+
+def write_h5(path, array):
+    with h5py.File(path, "w") as file:
+        file["X"] = array
+
+
+def test_a_file_cut_short_while_it_is_read_is_no_end_of_us(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "BLOCK_ROWS", 1000)
+
+    def read_while_cut(path):
+        with files.open_table(path, None) as table:
+            for _ in table.pieces(("0", "1"), True):
+                os.truncate(path, 10_000)
+
+    for order in "CF":
+        path = tmp_path / "x.npy"
+        np.save(path, np.ones((10**5, 2), order=order))
+        with pytest.raises(FileError, match=r"x\.npy was cut short while it was read; wait until"):
+            read_while_cut(path)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".h5", ".parquet", ".root", ".csv", ".jsonl"])
+def test_what_is_no_file_is_refused(tmp_path, suffix):
+    device = tmp_path / f"device{suffix}"
+    device.symlink_to("/dev/zero")
+    refuse(device, "is no ordinary file; write what it holds into one first")
+    pipe = tmp_path / f"pipe{suffix}"
+    os.mkfifo(pipe)
+    if suffix not in (".csv", ".jsonl"):
+        refuse(pipe, "is no ordinary file; write what it holds into one first")

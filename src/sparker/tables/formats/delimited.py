@@ -70,7 +70,7 @@ def _records(
 
 def _sensible(lines: Iterable[str], delimiter: str) -> Iterator[str]:
     for line in lines:
-        check_width(line.count(delimiter))  # before each of its cells is a text of its own
+        check_width(1 + line.count(delimiter))  # before each of its cells is a text of its own
         yield line
 
 
