@@ -12,7 +12,10 @@ import tracemalloc
 import h5py
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from test_tables import NAMED, UNNAMED
 
+from sparker.cli.main import main
 from sparker.tables import FileError, apart, describe, errors, files, read, source, text
 
 pytestmark = pytest.mark.unit
@@ -339,3 +342,63 @@ def test_what_is_no_file_is_refused(tmp_path, suffix):
     os.mkfifo(pipe)
     if suffix not in (".csv", ".jsonl"):
         refuse(pipe, "is no ordinary file; write what it holds into one first")
+
+
+# --- Wrong bytes ----------------------------------------------------------------------------------
+
+
+def mutated(whole, rng):
+    """A file with a few bytes flipped, replaced, copied elsewhere or grown, or cut short."""
+    found = bytearray(whole)
+    kind = rng.integers(5)
+    for _ in range(rng.integers(1, 4)):
+        i, j = (int(place) for place in rng.integers(len(found), size=2))
+        if kind == 0:
+            found[i] = int(rng.integers(256))
+        elif kind == 1:
+            del found[max(i, 1) :]
+        elif kind == 2:
+            n = int(rng.integers(1, 64))
+            found[i : i + n] = found[j : j + n]
+        elif kind == 3:
+            length = int(rng.choice([0, 10**6, 2**31 - 1, 2**32 - 1]))
+            found[i : i + 4] = length.to_bytes(4, "little")
+        else:
+            found[i] ^= 1 << int(rng.integers(8))
+    return bytes(found)
+
+
+def survive(tmp_path, monkeypatch, name, seeds):
+    """Both commands end with an answer, or with one plain reason."""
+    monkeypatch.setattr(apart, "MAX_SECONDS", 3)
+    good, path = tmp_path / f"good-{name}", tmp_path / name
+    (NAMED | UNNAMED)[name](good)
+    whole = good.read_bytes()
+    before = {*tmp_path.iterdir()}
+    codes = set()
+    for seed in seeds:
+        path.write_bytes(mutated(whole, np.random.default_rng([seed, 7])))
+        test = ["test", str(good), str(path), "--toys", "2", "--statistic", "mahalanobis"]
+        for command in (test, ["info", str(path)]):
+            done = CliRunner().invoke(main, command)
+            assert done.exit_code in (0, 2), (seed, command, done.output)
+            assert "Traceback" not in done.output
+            assert done.exit_code == 0 or "Error: " in done.stderr
+            codes.add(done.exit_code)
+    assert 2 in codes
+    assert {*tmp_path.iterdir()} == before | {path}
+
+
+QUICK_SEEDS, MANY_SEEDS = range(10, 20), range(1000)
+
+
+@pytest.mark.parametrize("name", [*NAMED, *UNNAMED])
+def test_wrong_bytes_end_with_an_answer_or_a_reason(tmp_path, monkeypatch, name):
+    survive(tmp_path, monkeypatch, name, QUICK_SEEDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*NAMED, *UNNAMED])
+def test_many_wrong_bytes_end_with_an_answer_or_a_reason(tmp_path, monkeypatch, name):
+    """Run by ``pytest -m slow tests/test_poisoned_files.py``; each seed makes the same file again."""
+    survive(tmp_path, monkeypatch, name, MANY_SEEDS)
