@@ -400,5 +400,5 @@ def test_wrong_bytes_end_with_an_answer_or_a_reason(tmp_path, monkeypatch, name)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMED, *UNNAMED])
 def test_many_wrong_bytes_end_with_an_answer_or_a_reason(tmp_path, monkeypatch, name):
-    """Run by ``pytest -m slow tests/test_poisoned_files.py``; each seed makes the same file again."""
+    """Run by ``pytest -m slow tests/test_poisoned_files.py``; seeds are kept."""
     survive(tmp_path, monkeypatch, name, MANY_SEEDS)
