@@ -160,7 +160,7 @@ def out_of_range(part: np.ndarray, of: str) -> str:  # (N,)
 
 def is_large(numbers: np.ndarray) -> bool:
     """Whether there are numbers so large that not every whole one is a float."""
-    return bool((np.abs(numbers) >= EXACT).any())
+    return bool((np.abs(numbers) >= np.float64(EXACT)).any())  # beyond all half floats
 
 
 def loses_digits(cells: Cells, numbers: np.ndarray) -> bool:
