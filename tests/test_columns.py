@@ -655,7 +655,7 @@ def test_new_values_and_new_gaps_are_told():
         (pd.DataFrame({"x": [1.0]}), r"any order:\n- colour: rows has no such column\nrows has x;"),
         (pd.DataFrame({"x": ["high"], "colour": ["red"]}), r"before:\n- x: it held numbers, and"),
         (pd.DataFrame({"x": ["inf"], "colour": ["red"]}), r"before:\n- x: it held numbers, and"),
-        (pd.DataFrame({"x": [np.inf], "colour": ["red"]}), r"as it is:\n- x: 1 infinite values"),
+        (pd.DataFrame({"x": [np.inf], "colour": ["red"]}), r"as it is:\n- x: 1 infinite value in"),
         (pd.DataFrame({"x": [[1]], "colour": ["red"]}), r"as it is:\n- x: holds .*, not one value"),
         (np.zeros((2, 3)), "rows has 3 columns, the test was made with 2"),
     ],

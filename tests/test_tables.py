@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from threading import Thread
@@ -23,13 +24,18 @@ import uproot
 from click.testing import CliRunner
 
 import sparker
+from sparker import intake
 from sparker.cli.main import main
 from sparker.config import TestConfig
 from sparker.intake import two_samples
 from sparker.streaming.reference import as_reference
-from sparker.tables import FileError, Table, describe, read, source
+from sparker.tables import FileError, Table, apart, describe, files, read, source
+from sparker.tables.columns import choose
+from sparker.tables.encoding import plain_encoding
 from sparker.tables.errors import ColumnsError
+from sparker.tables.frames import as_table
 from sparker.tables.kinds import Kind, kind_of
+from sparker.tables.rows import by_name, digits_lost, more_rows
 
 pytestmark = pytest.mark.unit
 
@@ -144,6 +150,13 @@ def make(tmp_path):
         return path
 
     return make
+
+
+@pytest.fixture
+def read_here(monkeypatch):
+    """Files are read by this process, whose readers a test can change."""
+    here = {suffix: kind._replace(apart=False) for suffix, kind in files.FORMATS.items()}
+    monkeypatch.setattr(files, "FORMATS", here)
 
 
 def refuse(path, *messages, **settings):
@@ -368,6 +381,80 @@ def test_the_first_line_is_names_or_numbers(make, text, names, n_rows):
     assert len(table.points) == n_rows
 
 
+def as_csv(header, rows):
+    lines = [] if header is None else [header]
+    return "\n".join([*lines, *(",".join(f"{x:g}" for x in row) for row in rows)]) + "\n"
+
+
+def suspected(make, *texts):
+    """What is said of first lines, of these files as reference and data."""
+    tables = [read(make(f"{i}.csv", text)) for i, text in enumerate(texts)]
+    cautions = two_samples(as_reference(tables[0]), tables[1], TestConfig()).cautions
+    return [caution.text for caution in cautions if caution.code == "header"]
+
+
+def test_a_line_of_names_that_are_numbers_is_suspected(make):
+    rng = np.random.default_rng(3)
+    reference, data = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+    counts = rng.integers(200, size=(100, 3))
+    [text] = suspected(make, as_csv("0.5,100,7", reference), as_csv("0.5,100,7", data))
+    assert text.startswith("reference and data begin with the same line of numbers. If it names")
+    assert text.endswith(
+        "write names there that are no numbers; if not, write such a line above it"
+    )
+    [text] = suspected(make, as_csv(None, counts[:60]), as_csv("0,1,2", counts[60:]))
+    assert text.startswith("the first line of data counts the columns, which no other row does. If")
+    years = ",".join(map(str, range(1990, 2020, 5)))
+    wide = (np.hstack([rows, rows + 1]) for rows in (reference, data))
+    texts = suspected(make, *(as_csv(years, rows) for rows in wide))
+    assert [text.partition(" counts")[0] for text in texts] == [
+        "the first line of reference",
+        "the first line of data",
+    ]
+    words = "\n".join(f"{x},{'red' if x > 0 else 'blue'}" for x in reference[:, 0])
+    [text, _] = suspected(make, f"7,9\n{words}\n", f"8,9\n{words}\n")
+    assert "first line of reference is all numbers, while column 1 holds words. If it" in text
+    column = as_csv("5", reference[:, :1]), as_csv("5", data[:, :1])
+    assert len(suspected(make, *column)) == 1
+
+    # It is said wherever the answer is, and strict refuses it.
+    paths = [make(f"{i}.csv", text) for i, text in enumerate(column)]
+    command = ["test", *map(str, paths), "--toys", "2", "--statistic", "mahalanobis", "--json"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0
+    assert "begin with the same line of numbers" in done.stderr
+    assert "header" in [one["code"] for one in json.loads(done.stdout)["warnings"]]
+    assert CliRunner().invoke(main, [*command, "--strict"]).exit_code == 2
+    with pytest.warns(sparker.DataWarning, match="begin with the same line of numbers"):
+        sparker.test(*map(read, paths), n_toys=2, statistic=sparker.statistics.Mahalanobis())
+
+
+def test_ordinary_tables_without_names_are_not_suspected(make):
+    rng = np.random.default_rng(4)
+
+    def pair(draw):
+        return [as_csv(None, draw(n)) for n in (60, 40)]
+
+    files = [
+        pair(lambda n: rng.normal(size=(n, 3))),
+        [as_csv("0,0,0", rng.normal(size=(n, 3))) for n in (60, 41)],  # where things began
+        [as_csv("1,0,0", rng.integers(2, size=(n, 3))) for n in (60, 41)],
+        [as_csv("3", rng.integers(9, size=(n, 1))) for n in (60, 41)],
+        [as_csv("0,1", rng.normal(size=(n, 2))) for n in (60, 1)],
+        [as_csv(None, rng.integers(99, size=(n, 1)) + np.arange(4)) for n in (60, 41)],
+        [as_csv(None, np.column_stack([rng.permutation(n), rng.normal(size=n)])) for n in (60, 41)],
+    ]
+    rows = rng.normal(size=(60, 3))
+    files += [[as_csv(None, rows)] * 2, [as_csv(None, rows), as_csv(None, rows[:40])]]
+    files += [[as_csv(None, rows), as_csv(None, rows[rng.permutation(60)[:30]])]]
+    files += [pair(lambda n: rng.integers(5, size=(n, 4))) for _ in range(20)]
+    files += [pair(lambda n: rng.poisson(40, size=(n, 3))) for _ in range(20)]
+    files += [pair(lambda n: np.round(rng.normal(size=(n, 1)), 2)) for _ in range(20)]
+    assert [suspected(make, *texts) for texts in files] == [[] for _ in files]
+    with_names = [as_csv("a,b,c", rng.normal(size=(n, 3))) for n in (60, 40)]
+    assert suspected(make, *with_names) == []
+
+
 def test_quoted_cells_go_on_over_lines_and_blocks(make, monkeypatch):
     monkeypatch.setattr(source, "BLOCK_ROWS", 2)
     text = 'x,"a, ""b""\nname"\n1,plain\n2,"goes\non\nand on"\n3,"a,b;c"\n4,""\n'
@@ -406,6 +493,7 @@ def test_extra_columns_of_text_have_the_kind_of_all_their_cells(make, monkeypatc
         (['"a"', "null"], np.array(["a", ""], object)),
         (['"1"', "2"], np.array(["1", "2"], object)),
         (["1e3", "NaN"], np.array([1e3, np.nan])),
+        ([str(2**60 + 1), "null"], np.array([str(2**60 + 1), ""], object)),
     ],
 )
 def test_extra_columns_of_json_have_the_kind_of_all_their_cells(make, cells, expected):
@@ -522,6 +610,8 @@ def test_what_is_wrong_in_a_text_is_said_with_its_line(make, text, message):
         ('{"a": 1}\n{"a": 2', r"has no JSON in line 2 \(.*\); put one object or one list"),
         ('{"a": 1}\n[1]\n', "has a list in line 2, unlike the first line; put the same"),
         ("[1, 2]\n[1]\n", "has 1 values in line 2, but 2 in the first"),
+        ('{"a": 1}\n{"a": 2, "b": 0, "a": 3}\n', "has 'a' twice in line 2; give each of its"),
+        ('{"a": 1, "b": {"c": 2, "c": 3}}\n', "has 'c' twice in line 1; give each of its"),
         ("1\n2\n", "has neither an object nor a list in line 1"),
         ("[" * 100_000, "has no JSON in line 1"),
         ("{}\n{}\n", "has no column left"),
@@ -540,7 +630,7 @@ def test_what_is_wrong_in_json_lines_is_said_with_its_line(make, text, message):
         (["1", "NaN"], [1, np.nan]),
         (["1", "-Infinity"], [1, -np.inf]),
         (["true", "null"], [True, None]),
-        (["1", f"1{'0' * 400}"], ["1", f"1{'0' * 400}"]),  # beyond all floats
+        (["1", f"-1{'0' * 400}"], [1, -np.inf]),  # beyond all floats, as in text
         (['"x"', "null"], ["x", None]),
     ],
 )
@@ -630,6 +720,86 @@ def test_everything_that_is_wrong_with_two_files_is_said_at_once(make):
     done = CliRunner().invoke(main, ["test", str(path), str(path)])
     assert done.exit_code == 2
     assert [line for line in said if line not in done.output] == []
+
+
+def test_what_is_too_large_is_refused_for_what_it_is(make):
+    lines = [f"{x},{y}" for x, y in zip(PT, ETA, strict=True)]
+    for number, said in {
+        "1e300": r"- a: 1 value beyond 1e\+150, whose square is beyond all numbers, in data, the "
+        "first in row 20; divide the column by a constant; or if they stand for",
+        "-1e400": r"- a: 1 infinite value in data, the first in row 20; write a number there, .* "
+        r"\(what is beyond 1.8e\+308 counts as infinite\)",
+    }.items():
+        refuse_test(read(make("x.csv", "\n".join(["a,b", *lines, f"{number},1"]))), said)
+    json = "\n".join(f'{{"a": {x}, "b": 1}}' for x in [*PT, "1" + "0" * 400])
+    refuse_test(read(make("x.jsonl", json)), "- a: 1 infinite value in data, the first in row 20")
+    encoding = plain_encoding(["a", "b"], 2)
+    for number in (1e200, np.inf):
+        with pytest.raises(ColumnsError, match=r"- b: 1 (infinite )?value"):
+            more_rows("batch", np.array([[1.0, number]]), encoding, "indicator")
+
+
+WHOLE = 2**60 + np.arange(20) * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("x.csv", lambda p: pd.DataFrame({"a": WHOLE, "b": PT}).to_csv(p, index=False)),
+        (
+            "x.jsonl",
+            lambda p: pd.DataFrame({"a": WHOLE, "b": PT}).to_json(p, orient="records", lines=True),
+        ),
+        ("x.npz", lambda p: np.savez(p, a=WHOLE.astype(np.uint64), b=PT)),
+        ("x.h5", lambda p: h5_matrix(p, a=-WHOLE, b=PT)),
+        ("x.root", lambda p: to_tree(p, {"a": WHOLE, "b": PT})),
+        ("x.parquet", lambda p: pd.DataFrame({"a": WHOLE, "b": PT}).to_parquet(p)),
+        (
+            "y.parquet",
+            lambda p: pyarrow.parquet.write_table(
+                pyarrow.table({"a": [None, *WHOLE[1:].tolist()], "b": PT}), p
+            ),
+        ),
+    ],
+)
+def test_digits_that_are_lost_are_said(make, name, write):
+    table = read(make(name, write))
+    assert table.rounded == {0}
+    assert table.take([1, 0]).rounded == {1}
+    [caution] = digits_lost({"data": table, "reference": table.take([1])})
+    assert caution.text.startswith("data has whole numbers beyond 2^53 in a, of which only the")
+    assert read(make(name, write), columns=["b"]).rounded == frozenset()
+
+
+def test_digits_of_data_frames_and_arrays_that_are_lost_are_said():
+    frame = pd.DataFrame({"a": WHOLE, "b": PT, "c": 2**60, "d": np.arange(20)})
+    assert as_table("data", frame).rounded == {0}
+    assert as_table("data", frame.astype({"a": "Int64"})).rounded == {0}
+    assert as_table("data", pyarrow.Table.from_pandas(frame)).rounded == {0}
+    assert as_table("data", frame.to_dict("list")).rounded == {0}
+    assert as_table("data", np.column_stack([np.arange(20), WHOLE])).rounded == {1}
+    assert as_table("data", np.column_stack([np.arange(20), WHOLE.astype(float)])).rounded == set()
+    with pytest.warns(sparker.DataWarning, match="data has whole numbers beyond 2\\^53 in a, of"):
+        two_samples(
+            as_reference({"a": PT, "b": ETA}), {"a": WHOLE, "b": PT}, TestConfig(keep=["a"])
+        )
+
+
+def test_ordinary_numbers_of_text_keep_their_digits(make):
+    text = "a,b,c\n" + "0.12345678901234567,1e20,9007199254740992\n" * 3
+    assert read(make("x.csv", text)).rounded == frozenset()
+
+
+def test_names_of_many_columns_are_found_at_once():
+    names = tuple(f"c{i}" for i in range(200_000))
+    table = Table(np.zeros((1, len(names))), names)
+    began = time.monotonic()
+    assert by_name(table, "data", names[::-1])[0] == len(names) - 1
+    features, _ = choose(source.Source(names, iter), names[1:], names[:1], ())
+    assert features == names[1:]
+    _, places, _ = intake._aligned({"a": table, "b": table}, TestConfig(ignore=names[:9]), [])
+    assert places == list(range(9, len(names)))
+    assert time.monotonic() - began < 20
 
 
 def test_a_pipe_is_read_once(tmp_path):
@@ -745,6 +915,7 @@ def test_jagged_branches_are_refused_with_advice(make):
         assert read(path, columns=["n"]).points.tolist() == [[0], [1], [2]]
 
 
+@pytest.mark.usefixtures("read_here")
 def test_of_split_branches_only_the_ends_are_columns(make, monkeypatch):
     path = make("x.root", to_tree)
     with uproot.open(path) as file:
@@ -921,10 +1092,10 @@ def test_a_huge_claim_is_no_reason_to_wait(make, shape):
 def test_a_huge_table_of_nothing_is_refused(make):
     def write(path):
         with h5py.File(path, "w") as file:
-            file.create_dataset("X", (10**12, 10), np.float64, chunks=(1000, 10))
+            file.create_dataset("X", (10**12, 10), np.float64, chunks=(100, 10))[:10] = 1
 
     path = make("x.h5", write)
-    assert path.stat().st_size < 10_000
+    assert path.stat().st_size < 20_000
     refuse(
         path, r"needs 7\.\d+e\+04 GiB for 1000000000000 rows and 10 columns, .* free; take fewer"
     )
@@ -943,6 +1114,7 @@ def test_no_rows_and_no_columns(make):
     refuse(make("x.h5", lambda path: h5py.File(path, "w").close()), "holds no table .* nothing")
 
 
+@pytest.mark.usefixtures("read_here")
 def test_columns_that_end_early_are_damage(make, monkeypatch):
     path = make("x.root", to_tree)
     with uproot.open(path) as file:
@@ -975,11 +1147,14 @@ def test_tables_of_pandas_in_hdf5_are_refused_with_advice(make):
 )
 def test_a_missing_reader_is_named_with_its_command(make, monkeypatch, name, module, extra):
     path = make(name, NAMED[name])
-    monkeypatch.setitem(sys.modules, module, None)
     package = module.split(".")[0]
+    make(f"{package}.py", "raise ImportError")
+    monkeypatch.syspath_prepend(path.parent)
+    apart.end_all()
     message = rf'needs {package}, which is not installed; pip install "sparker\[{extra}\]"$'
     with pytest.raises(ImportError, match=message):
         read(path)
+    apart.end_all()
 
 
 def test_text_and_numpy_files_need_nothing_more(make):

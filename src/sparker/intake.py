@@ -22,6 +22,7 @@ from sparker.tables.columns import listed
 from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
 from sparker.tables.frames import as_table, library_of
+from sparker.tables.headers import headers
 from sparker.tables.identifiers import identifier
 from sparker.tables.kinds import Kind, is_missing, kind_of
 from sparker.tables.problems import problem
@@ -31,6 +32,7 @@ from sparker.tables.rows import (
     by_name,
     changes,
     complete,
+    digits_lost,
     encode,
     rows_dropped,
 )
@@ -299,7 +301,8 @@ def _encoded(tables: dict[str, Table], config: TestConfig, beside: Sequence[str]
     names_rows = {
         of: _left_out(table.rows(encoded[of].rows), kept) for of, table in aligned.items()
     }
-    return _Ready(encoding, compared, encoded, names_rows, [*noted, *found])
+    noted += [*found, *headers(aligned), *digits_lost(compared)]
+    return _Ready(encoding, compared, encoded, names_rows, noted)
 
 
 def _aligned(
@@ -308,13 +311,14 @@ def _aligned(
     """The same columns of all tables in the same order, and where these are in the reference."""
     first = next(iter(tables.values()))
     calls = list(first.columns) or [str(i) for i in range(first.points.shape[1])]
-    ignore = [*listed(config.ignore), *beside]
+    place = {name: i for i, name in enumerate(calls)}
+    ignore = {*listed(config.ignore), *beside}
     named = [*listed(config.columns), *listed(config.keep)]
     wanted = listed(config.columns) or [name for name in calls if name not in ignore]
     everywhere = {*calls, *(name for table in tables.values() for name in table.columns)}
     problems = [
         *(f"- {name}: reference has no such column{near(name, calls)}"
-          for name in dict.fromkeys(named) if name not in calls),
+          for name in dict.fromkeys(named) if name not in place),
         *(f"- {name}: to be left out, but there is no such column{near(name, calls)}"
           for name in listed(config.ignore) if name not in everywhere),
         *(f"- {name}: both wanted and to be left out" for name in wanted if name in ignore),
@@ -323,13 +327,13 @@ def _aligned(
     if problems or not wanted:
         lines = problems or ["- no column is left to be compared"]
         raise ColumnsError("columns are not as they should be:\n" + "\n".join(lines))
-    places = [calls.index(name) for name in wanted]
+    places = [place[name] for name in wanted]
     found, noted = {}, []
     for name, table in tables.items():
         own = places
         if table.columns and first.columns:
             own = by_name(table, name, wanted)
-            further = [one for one in table.columns if one not in calls and one not in ignore]
+            further = [one for one in table.columns if one not in place and one not in ignore]
             if further:
                 noted.append(
                     Caution(

@@ -46,8 +46,19 @@ def free_memory(n_chunks: int = 1) -> float:
 
 
 def free_on_machine() -> float:
-    """Bytes that the machine, or the container this runs in, leaves."""
-    return min(psutil.virtual_memory().available, free_in_container())
+    """Bytes that the machine, the container this runs in and the process's own limit leave."""
+    return min(psutil.virtual_memory().available, free_in_container(), _free_in_limit())
+
+
+def _free_in_limit() -> float:
+    """What ``ulimit -d`` leaves to this process. Infinite where there is no limit."""
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return float("inf")
+    most, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    used = getattr(psutil.Process().memory_info(), "data", None)  # on Linux
+    return float("inf") if most == resource.RLIM_INFINITY or used is None else most - used
 
 
 def free_in_container(

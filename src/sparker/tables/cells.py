@@ -16,6 +16,15 @@ Cells = np.ndarray | Sequence[Any]
 MISSING = frozenset({"", "na", "n/a", "<na>", "nan", "null", "none"})
 """What stands for a missing value in text, in small letters."""
 
+LARGEST = 1e150
+"""Of larger numbers, squares are infinite."""
+
+EXACT = 2**53
+"""Up to here, every whole number is a float."""
+
+MAX_LOOKED_AT = 1000
+"""Whole numbers of a piece that are compared with what they are as floats."""
+
 
 class NotANumberError(Exception):
     """The first cell that is neither a number nor missing."""
@@ -42,7 +51,9 @@ def _from_value(index: int, value: object) -> float:
         raise NotANumberError(value, index)
     try:
         return float(value)
-    except (OverflowError, TypeError):  # the latter from complex numbers
+    except OverflowError:  # of an integer beyond all floats
+        return np.inf if value > 0 else -np.inf
+    except TypeError:  # of a complex number
         raise NotANumberError(value, index) from None
 
 
@@ -88,9 +99,11 @@ def typed_from_values(pieces: Sequence[Cells]) -> np.ndarray:
     if all(type(value) is int and abs(value) < 2**63 for value in values):
         return np.array(values, np.int64)
     try:
-        return numbers_from_values(values)
+        numbers = numbers_from_values(values)
     except NotANumberError:
         return _strings(values)
+    # Ids that are too long, or with gaps among them: floats would make different ones alike.
+    return _strings(values) if loses_digits(values, numbers) else numbers
 
 
 def typed_from_text(pieces: Sequence[Cells]) -> np.ndarray:
@@ -118,6 +131,62 @@ def plain_values(cells: Cells) -> list[Any]:
         else as_string(value)
         for value in as_values(cells)
     ]
+
+
+def out_of_range(part: np.ndarray, of: str) -> str:  # (N,)
+    """Numbers of a column that cannot be compared, for their size, and how to mend that."""
+    if part.dtype.kind != "f":
+        return ""
+    for bad, what, advice in (
+        (
+            np.isinf(part),
+            "infinite value{s}",
+            "write a number there, or nothing if it is not known (what is beyond "
+            f"{np.finfo(np.float64).max:.1e} counts as infinite)",
+        ),
+        (
+            np.abs(part) > np.float64(LARGEST),
+            f"value{{s}} beyond {LARGEST:g}, whose square is beyond all numbers,",
+            "divide the column by a constant; or if they stand for what is not known, write "
+            "nothing there",
+        ),
+    ):
+        rows = np.flatnonzero(bad)
+        if len(rows):
+            what = what.format(s="s" * (len(rows) > 1))
+            return f"{len(rows)} {what} in {of}, the first in row {rows[0]}; {advice}"
+    return ""
+
+
+def is_large(numbers: np.ndarray) -> bool:
+    """Whether there are numbers so large that not every whole one is a float."""
+    return bool((np.abs(numbers) >= np.float64(EXACT)).any())  # beyond all half floats
+
+
+def loses_digits(cells: Cells, numbers: np.ndarray) -> bool:
+    """Whether whole numbers among the cells, values or text, are others as these floats."""
+    if not is_large(numbers):
+        return False
+    large: list[int]
+    if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
+        if cells.dtype.kind not in "iu":
+            return False
+        large = cells[(cells > EXACT) | (cells < -EXACT)][:MAX_LOOKED_AT].tolist()
+    else:
+        whole = [
+            int(cell) if type(cell) is str and len(cell) < 400 and cell.isdecimal() else cell
+            for cell in cells
+        ]
+        large = [one for one in whole if type(one) is int and EXACT < abs(one) < 10**308]
+    return any(int(float(one)) != one for one in large)
+
+
+def n_bytes(cells: Cells) -> int:
+    """How much memory cells take, about."""
+    if isinstance(cells, np.ndarray) and not cells.dtype.hasobject:
+        return cells.nbytes
+    texts = sum(len(cell) for cell in cells if isinstance(cell, str | bytes))
+    return texts + 64 * len(cells)
 
 
 def as_objects(values: Sequence[Any]) -> np.ndarray:

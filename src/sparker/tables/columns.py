@@ -28,14 +28,12 @@ def check_lists(names: Collection[str]) -> None:
 def _features(
     source: Source, columns: list[str] | None, ignore: list[str], extra: list[str]
 ) -> list[str]:
-    for name in columns or ():
-        _must_exist(name, source.names, source)
-    for name in (*ignore, *extra):
-        _must_exist(name, source.every, source)
+    _must_exist(columns or (), source.names, source)
+    _must_exist((*ignore, *extra), source.every, source)
     if columns is None:
         others = {*ignore, *extra}
         columns = [name for name in source.names if name not in others]
-    both = next((name for name in columns if name in ignore), None)
+    both = next(iter({*ignore} & {*columns}), None)
     if both is not None:
         raise FileError(f"is to be read with {source.label(both)} and without it; decide for one")
     if not columns:
@@ -50,8 +48,10 @@ def _features(
     return columns
 
 
-def _must_exist(name: str, names: tuple[str, ...], source: Source) -> None:
-    if name in names:
+def _must_exist(wanted: Sequence[str], names: tuple[str, ...], source: Source) -> None:
+    known = {*names}
+    name = next((name for name in wanted if name not in known), None)
+    if name is None:
         return
     if not source.named and not source.beside:
         raise FileError(

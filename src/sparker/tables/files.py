@@ -5,12 +5,14 @@ import importlib
 import os
 import pkgutil
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sparker.tables import formats
+from sparker.tables.apart import open_apart
 from sparker.tables.errors import FileError, short, some
 from sparker.tables.format import Format
 from sparker.tables.source import Source
@@ -60,8 +62,9 @@ def open_table(path: str | os.PathLike[str], key: str | None) -> Iterator[Source
             raise FileError(f"has none of the suffixes that can be read: {some(FORMATS)}")
         if key is not None and not FORMATS[suffix].has_keys:
             raise FileError(f"holds a single table; leave out the key {key!r}")
+        _check_kind(file, suffix)
         _check_start(file, suffix)
-        with FORMATS[suffix].opener(file, key) as source:
+        with _opened(suffix, file, key) as source:
             name, count = Counter(source.names).most_common(1)[0] if source.names else ("", 0)
             if count > 1:
                 raise FileError(f"has {count} columns named {name!r}; give each its own name")
@@ -83,6 +86,13 @@ def open_table(path: str | os.PathLike[str], key: str | None) -> Iterator[Source
         ) from error
 
 
+def _opened(suffix: str, file: Path, key: str | None) -> AbstractContextManager[Source]:
+    kind = FORMATS[suffix]
+    # A program that Python is built into may have no interpreter to start.
+    is_apart = kind.apart and sys.executable
+    return open_apart(suffix, file, key) if is_apart else kind.opener(file, key)
+
+
 def _split(path: str | os.PathLike[str], key: str | None) -> tuple[Path, str | None]:
     """The file, and what is meant within it by ``file.root:tree``."""
     text = os.fspath(path)
@@ -100,6 +110,12 @@ def _suffix(path: Path) -> str:
     inner = Path(path.stem).suffix.lower()
     is_packed = suffix == ".gz" and inner in FORMATS and FORMATS[inner].is_text
     return inner if is_packed else suffix
+
+
+def _check_kind(path: Path, suffix: str) -> None:
+    """Refuse what is no file: of a pipe only text can be read, of a device nothing has an end."""
+    if not path.is_file() and not (path.is_fifo() and FORMATS[suffix].is_text):
+        raise FileError("is no ordinary file; write what it holds into one first")
 
 
 def _check_start(path: Path, suffix: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from sparker.tables.cells import as_objects
+from sparker.tables.cells import as_objects, is_large, loses_digits
 from sparker.tables.errors import some
 from sparker.tables.kinds import MICROSECONDS
 from sparker.tables.table import Table, read
@@ -69,9 +69,11 @@ def _frame(name: str, given: Any) -> nw.DataFrame[Any]:
 
 
 def _from_frame(name: str, frame: nw.DataFrame[Any]) -> Table:
-    points, others, lists = [], {}, {}
+    points, others, lists, rounded = [], {}, {}, set()
     for place, column in enumerate(frame.iter_columns()):
         numbers, other = _from_series(column)
+        if numbers is not None and column.dtype.is_integer() and is_large(numbers):
+            rounded |= {place} if loses_digits(column.to_list(), numbers) else set()
         if numbers is None and other is None:
             lists[place] = str(column.dtype)
         if other is not None:
@@ -82,7 +84,13 @@ def _from_frame(name: str, frame: nw.DataFrame[Any]) -> Table:
     matrix = np.empty((len(frame), len(points)), np.float32 if single else np.float64)
     for place, values in enumerate(points):
         matrix[:, place] = values
-    return Table(matrix, tuple(map(str, frame.columns)), others=others, lists=lists)
+    return Table(
+        matrix,
+        tuple(map(str, frame.columns)),
+        others=others,
+        lists=lists,
+        rounded=frozenset(rounded),
+    )
 
 
 def _from_series(column: nw.Series[Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -165,7 +173,10 @@ def _from_array(name: str, given: Any) -> Table:
         raise ValueError(f"{name} must be 2-D (rows, features), got shape {array.shape}{hint}")
     if array.dtype.kind in "OUSM" or (array.dtype.kind == "V" and _floats(array) is None):
         return _from_columns(name, list(array.T), ())
-    return Table(_numbers(name, array))
+    numbers = _numbers(name, array)
+    places = range(array.shape[1]) if array.dtype.kind in "iu" and is_large(numbers) else ()
+    rounded = frozenset(i for i in places if loses_digits(array[:, i], numbers[:, i]))
+    return Table(numbers, rounded=rounded)
 
 
 def _from_fields(name: str, array: np.ndarray) -> Table:
@@ -190,7 +201,7 @@ def _from_mapping(name: str, given: Mapping[Any, Any]) -> Table:
 
 
 def _from_columns(name: str, columns: list[np.ndarray], names: tuple[str, ...]) -> Table:
-    points, others, lists = [], {}, {}
+    points, others, lists, rounded = [], {}, {}, set()
     for place, column in enumerate(columns):
         numbers: np.ndarray | None
         if column.dtype.kind == "M":
@@ -203,8 +214,12 @@ def _from_columns(name: str, columns: list[np.ndarray], names: tuple[str, ...]) 
                 lists[place] = "lists"
         if other is not None:
             others[place] = other
+        if numbers is not None and loses_digits(column, numbers):
+            rounded.add(place)
         points.append(np.full(len(column), np.nan) if numbers is None else numbers)
-    return Table(np.column_stack(points), names, others=others, lists=lists)
+    return Table(
+        np.column_stack(points), names, others=others, lists=lists, rounded=frozenset(rounded)
+    )
 
 
 def _numbers(name: str, array: np.ndarray) -> np.ndarray:

@@ -25,6 +25,9 @@ MAX_DISTINCT = 1000
 HEAD = 20_000
 """Rows that decide what a column is taken for."""
 
+MAX_TEXT = 500
+"""Characters of a text that are looked at."""
+
 FEATURE, LIST = "feature", "list"
 
 
@@ -80,7 +83,7 @@ class _Seen:
         numbers = self._numbers(cells)
         values: Any
         if numbers is None:
-            values = [None if is_missing(value) else value for value in as_values(cells)]
+            values = [None if is_missing(value) else _cut(value) for value in as_values(cells)]
             if any(isinstance(value, list | dict) for value in values):
                 self.is_list = True
                 return
@@ -103,7 +106,7 @@ class _Seen:
             try:
                 return self.source.numbers(cells).astype(np.float64)
             except NotANumberError as error:
-                self.example = as_string(error.value)
+                self.example = as_string(_cut(error.value))
         self.is_number = False
         return None
 
@@ -137,6 +140,11 @@ class _Seen:
         if self.ends and not np.isfinite(self.ends).all():
             return str(kind), "has infinite values"
         return str(kind), FEATURE
+
+
+def _cut(value: Any) -> Any:
+    """Of a long text only so much as tells that it is one."""
+    return value[:MAX_TEXT] if isinstance(value, str | bytes) else value
 
 
 def _lists(name: str) -> Column:

@@ -5,10 +5,9 @@ from collections import Counter
 
 import numpy as np
 
-from sparker.tables.cells import is_number
+from sparker.tables.cells import is_number, out_of_range
 from sparker.tables.kinds import Kind, as_texts, is_missing
 from sparker.tables.rows import ERROR
-from sparker.tables.table import LARGEST
 
 MANY_NUMBERS = 20
 """A column of texts in which more different numbers stand was meant to be one of numbers."""
@@ -26,25 +25,8 @@ def problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
                 "(--missing) goes on with them"
             )
     if kind == Kind.NUMBER:
-        for of, part in parts.items():
-            if part.dtype.kind != "f":
-                continue  # it has no values
-            rows = np.flatnonzero(np.isinf(part))
-            if len(rows):
-                return (
-                    f"{len(rows)} infinite value{'s' * (len(rows) > 1)} in {of}, the first in row "
-                    f"{rows[0]}; write a "
-                    "number there, or nothing if it is not known"
-                )
-            rows = np.flatnonzero(np.abs(part) > np.float64(LARGEST))
-            if len(rows):
-                return (
-                    f"{len(rows)} value{'s' * (len(rows) > 1)} beyond {LARGEST:g} in {of}, the "
-                    f"first in row {rows[0]}; sums of their squares overflow, so give the "
-                    "column in another unit or, where they stand for what is not known, write "
-                    "nothing"
-                )
-        return ""
+        said = (out_of_range(part, of) for of, part in parts.items())
+        return next(filter(None, said), "")
     if kind in (Kind.BOOLEAN, Kind.TIME):
         return ""
     texts = {of: as_texts(part[~is_missing(part)]) for of, part in parts.items()}

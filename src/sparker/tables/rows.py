@@ -1,14 +1,16 @@
 """Rows of a table as numbers, in the way that an encoding says; further rows in the same way."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparker.tables.cells import out_of_range
 from sparker.tables.checks import LACKING, UNSEEN, Caution
 from sparker.tables.encoding import Encoding, fit
 from sparker.tables.errors import ColumnsError, near, some
 from sparker.tables.frames import as_table
+from sparker.tables.headers import headers
 from sparker.tables.kinds import Kind, is_missing
 from sparker.tables.table import Table
 
@@ -56,9 +58,9 @@ def more_rows(
         f"- {wanted[i]}: holds {what}, not one value a row" for i, what in table.lists.items()
     ]
     problems += [
-        f"- {column.name}: {np.isinf(table.column(i)).sum()} infinite values"
+        f"- {column.name}: {said}"
         for i, column in enumerate(encoding.columns)
-        if table.column(i).dtype.kind == "f" and np.isinf(table.column(i)).any()
+        if (said := out_of_range(table.column(i), name))
     ]
     if missing == ERROR:
         problems += [
@@ -72,13 +74,15 @@ def more_rows(
     rows = slice(None) if encoded.rows is None else encoded.rows
     given = {of: column[rows] for of, column in names_rows.items()}
     dropped = rows_dropped({name: encoded}, {name: len(table.points)})
-    noted = (*changes(encoding, None, table.rows(encoded.rows)), *dropped)
+    found = changes(encoding, None, table.rows(encoded.rows))
+    noted = (*headers({name: table}), *digits_lost({name: table}), *found, *dropped)
     return encoded._replace(given=given | encoded.given), noted
 
 
 def by_name(table: Table, of: str, wanted: Sequence[str]) -> list[int]:
     """Where these columns are in a table."""
-    absent = [name for name in wanted if name not in table.columns]
+    places = {name: place for place, name in enumerate(table.columns)}
+    absent = [name for name in wanted if name not in places]
     if absent:
         lines = [f"- {one}: {of} has no such column{near(one, table.columns)}" for one in absent]
         raise ColumnsError(
@@ -87,7 +91,7 @@ def by_name(table: Table, of: str, wanted: Sequence[str]) -> list[int]:
             + f"\n{of} has {some(table.columns)}; columns and ignore (--columns, --ignore) choose "
             "which are compared"
         )
-    return [table.columns.index(name) for name in wanted]
+    return [places[name] for name in wanted]
 
 
 def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> Encoded:
@@ -156,6 +160,21 @@ def changes(encoding: Encoding, reference: Table | None, data: Table) -> list[Ca
                 )
             )
     return found
+
+
+def digits_lost(tables: Mapping[str, Table]) -> list[Caution]:
+    """Which columns of whole numbers have more digits than a float keeps."""
+    found = {of: [table.name(i) for i in sorted(table.rounded)] for of, table in tables.items()}
+    return [
+        Caution(
+            "rounded",
+            f"{of} has whole numbers beyond 2^53 in {some(names)}, of which only the first 15 "
+            "digits are compared; if they are identifiers leave them out by ignore (--ignore), "
+            "otherwise subtract a constant",
+        )
+        for of, names in found.items()
+        if names
+    ]
 
 
 def rows_dropped(encoded: dict[str, Encoded], n_rows: dict[str, int]) -> list[Caution]:

@@ -1,12 +1,13 @@
 """What files of arrays share: which of them make up the table, and how its rows are read."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.tables.errors import FileError, some
-from sparker.tables.source import Piece, Source, block_rows
+from sparker.tables.errors import FileError, check_memory, some
+from sparker.tables.source import Piece, Source, block_rows, check_width
 
 
 class Stored(NamedTuple):
@@ -17,6 +18,12 @@ class Stored(NamedTuple):
     rows: Callable[[int, int], np.ndarray]
     step: int = 1  # rows that are best read together
     is_text: bool = False
+    is_there: bool = True  # otherwise it was declared, but nothing was ever written
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one row."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     @property
     def is_table(self) -> bool:
@@ -27,6 +34,12 @@ class Stored(NamedTuple):
     def is_column(self) -> bool:
         """Whether it can be one column among others."""
         return len(self.shape) == 1 and self.dtype.names is None
+
+
+def is_within(name: str, key: str | None) -> bool:
+    """Whether a key names this, what it lies in, or what would lie in it."""
+    key = (key or "").strip("/")
+    return not key or f"{name}/".startswith(f"{key}/") or key.startswith(f"{name}/")
 
 
 def pick(arrays: Mapping[str, Stored], key: str | None) -> list[str]:
@@ -83,6 +96,7 @@ def stored_source(arrays: Mapping[str, Stored], chosen: Sequence[str]) -> Source
     elif main.dtype.names is not None:
         parts = {field: (chosen[0], field) for field in main.dtype.names}
     else:
+        check_width(main.shape[1])
         parts = {str(i): (chosen[0], (slice(None), i)) for i in range(main.shape[1])}
     names = tuple(parts)
     for name, array in arrays.items():
@@ -94,9 +108,22 @@ def stored_source(arrays: Mapping[str, Stored], chosen: Sequence[str]) -> Source
         for name, (array, where) in parts.items()
     }
     texts = {name for name, (array, _) in parts.items() if arrays[array].is_text}
+    lists = {
+        name
+        for name, dtype in types.items()
+        if dtype.shape or dtype.names or (dtype.hasobject and name not in texts)
+    }
+    read = {parts[name][0] for name in parts.keys() - lists}
+    empty = sorted(name for name in read if not arrays[name].is_there)
+    if empty and n_rows:
+        raise FileError(
+            f"has room for {some(empty)}, but nothing was ever written there; write it anew"
+        )
     step = max([block_rows(len(names)), *(arrays[array].step for array, _ in parts.values())])
 
     def pieces(wanted: tuple[str, ...], only_numbers: bool) -> Iterator[Piece]:
+        used = {parts[name][0] for name in wanted}
+        check_memory(sum(arrays[name].row_bytes for name in used) * min(step, n_rows), "one block")
         for lo in range(0, n_rows, step):
             blocks: dict[str, np.ndarray] = {}
             for name in wanted:
@@ -111,11 +138,7 @@ def stored_source(arrays: Mapping[str, Stored], chosen: Sequence[str]) -> Source
         named=main.is_column or main.dtype.names is not None,
         n_rows=n_rows,
         beside=tuple(parts)[len(names) :],
-        lists={
-            name
-            for name, dtype in types.items()
-            if dtype.shape or dtype.names or (dtype.hasobject and name not in texts)
-        },
+        lists=lists,
         single={name for name, dtype in types.items() if dtype.kind == "f" and dtype.itemsize <= 4},
     )
 

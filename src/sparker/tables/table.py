@@ -8,14 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.system.memmap import check_disk, forget
-from sparker.tables.cells import Cells, NotANumberError, as_objects, has_truths
+from sparker.tables.cells import (
+    LARGEST,
+    Cells,
+    NotANumberError,
+    as_objects,
+    has_truths,
+    loses_digits,
+    n_bytes,
+)
 from sparker.tables.columns import check_lists, choose
 from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
 from sparker.tables.source import Source, block_rows
-
-LARGEST = 1e150
-"""Of larger numbers, squares are infinite."""
 
 
 class Table(NamedTuple):
@@ -34,6 +39,10 @@ class Table(NamedTuple):
     """(N,) each: the columns that are no numbers, by their places; see ``kinds``."""
     lists: dict[int, str] = {}  # noqa: RUF012
     """Columns of lists or objects, which are not read, and what they hold."""
+    headless: bool = False
+    """Whether the first row is a line of text that may have been meant as names."""
+    rounded: frozenset[int] = frozenset()
+    """Columns of whole numbers that are no floats: their last digits are lost."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.others:
@@ -67,7 +76,10 @@ class Table(NamedTuple):
         names = tuple(self.columns[i] for i in places) if self.columns else ()
         others = {new: self.others[old] for new, old in enumerate(places) if old in self.others}
         lists = {new: self.lists[old] for new, old in enumerate(places) if old in self.lists}
-        return self._replace(points=points, columns=names, others=others, lists=lists)
+        rounded = frozenset(new for new, old in enumerate(places) if old in self.rounded)
+        return self._replace(
+            points=points, columns=names, others=others, lists=lists, rounded=rounded
+        )
 
     def rows(self, kept: np.ndarray | None) -> "Table":
         """Only these rows; all of them for None."""
@@ -77,6 +89,7 @@ class Table(NamedTuple):
             points=self.points[kept],
             extra={name: column[kept] for name, column in self.extra.items()},
             others={place: column[kept] for place, column in self.others.items()},
+            headless=False,
         )
 
 
@@ -129,14 +142,17 @@ def read(
         if on_disk:
             points = _mapped(source, len(features), dtype)
         else:
-            points = np.empty((0, len(features)), dtype)
-            _make_room(points, source.n_rows or 0)
+            n_rows = source.n_rows or 0
+            _check_room(n_rows, len(features), dtype.itemsize)
+            points = np.empty((n_rows, len(features)), dtype)
         kept: dict[str, list[Cells]] = {name: [] for name in extras}
         rows = dict.fromkeys((*features, *extras), 0)  # of each column, so far
         no_numbers: set[str] = set()
+        rounded: set[str] = set()
         for name, start, cells in source.pieces(tuple(rows), not extras):
             rows[name] = stop = start + len(cells)
             if name in kept:
+                check_memory(n_bytes(cells), f"column {name!r}")
                 # A copy, since a part of a block would hold on to all of it.
                 kept[name].append(cells.copy() if isinstance(cells, np.ndarray) else cells)
             if name in position:
@@ -145,6 +161,8 @@ def read(
                 if name == features[0]:  # a new block of rows
                     forget(points)
                 numbers = None if name in no_numbers else _numbers(source, name, cells)
+                if numbers is not None and name not in rounded and loses_digits(cells, numbers):
+                    rounded.add(name)
                 if numbers is None:
                     no_numbers.add(name)
                     numbers = np.full(len(cells), np.nan)
@@ -165,7 +183,15 @@ def read(
             raise FileError(f"{path} changed while it was read; wait until it is written")
         others[position[name]] = column
         points[:, position[name]] = np.nan
-    return Table(points, features if source.named else (), typed, others)
+    named = features if source.named else ()
+    return Table(
+        points,
+        named,
+        typed,
+        others,
+        headless=source.headless,
+        rounded=frozenset(position[name] for name in rounded - no_numbers),
+    )
 
 
 def _others(
@@ -184,6 +210,7 @@ def _others(
         for name, _, cells in source.pieces(tuple(names), False):
             if not isinstance(cells, np.ndarray):
                 check_lists({name} if any(isinstance(cell, list | dict) for cell in cells) else ())
+            check_memory(n_bytes(cells), f"column {name!r}")
             kept[name] += source.plain(cells)
     for name, cells in kept.items():
         yield name, as_objects(cells)
@@ -192,10 +219,10 @@ def _others(
 def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Points in a file that is gone when nobody needs it any more."""
     n_rows = source.n_rows
-    if n_rows is None or source.format == "NumPy archive":
-        why = "does not say how many rows it has" if n_rows is None else "is read whole"
+    if n_rows is None:
         raise FileError(
-            f"{why}, so it cannot be streamed; convert it to .npy, .parquet, .h5 or .root"
+            "does not say how many rows it has, so it cannot be streamed; convert it to .npy, "
+            ".parquet, .h5 or .root"
         )
     if not n_rows:
         raise FileError("has no rows; a test needs some")
@@ -235,6 +262,10 @@ def _check(source: Source, name: str, start: int, numbers: np.ndarray) -> None:
 
 def _make_room(points: np.ndarray, n_rows: int) -> None:
     """Lengthen an array in place, so that a table is never there twice."""
-    d = points.shape[1]
-    check_memory((n_rows - len(points)) * d * points.itemsize, f"{n_rows} rows and {d} columns")
+    n_before, d = points.shape
+    _check_room(n_rows, d, points.itemsize, n_before)
     points.resize((n_rows, d), refcheck=False)
+
+
+def _check_room(n_rows: int, d: int, n_bytes: int, n_before: int = 0) -> None:
+    check_memory((n_rows - n_before) * d * n_bytes, f"{n_rows} rows and {d} columns")

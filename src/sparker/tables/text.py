@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from sparker.tables.cells import Cells
-from sparker.tables.errors import FileError
+from sparker.tables.errors import FileError, check_memory
 from sparker.tables.source import Piece, Source
 
 Block = tuple[Sequence[int], Sequence[Cells]]  # the lines that rows stand in, and their columns
 
 LONGEST_LINE = 2**26
 """Characters; what has no line breaks is no table, however much of it there is."""
+
+BLOCK_CHARACTERS = 2**24
+"""Of the lines that are read at a time: few rows, where they are long."""
+
+BYTES_PER_CHARACTER = 24
+"""Of a block, with the cells it is split into, which are there together: [[],[],[], ... of JSON."""
 
 
 @contextmanager
@@ -41,8 +47,25 @@ def _lines(file: Any) -> Iterator[str]:
         yield line
 
 
+def block_of(lines: Iterator[str], most: int) -> list[str]:
+    """The next lines, up to so many; none at the end.
+
+    A small file may unpack to any size, so what is there of it is counted line by line.
+    """
+    found: list[str] = []
+    n_characters = 0
+    for line in itertools.islice(lines, most):
+        found.append(line)
+        n_characters += len(line)
+        if n_characters > BLOCK_CHARACTERS:
+            break
+    if n_characters > BLOCK_CHARACTERS:
+        check_memory(BYTES_PER_CHARACTER * n_characters, "lines as long as these")
+    return found
+
+
 def text_source(
-    names: Sequence[str], blocks: Callable[[bool], Iterator[Block]], **how: Any
+    names: Sequence[str], blocks: Callable[[bool], Iterator[Block]], *, named: bool, **how: Any
 ) -> Source:
     """A source from blocks of rows, which are told whether only numbers are wanted of them."""
     last: tuple[int, Sequence[int]] = (0, ())  # the first row of a block, and its lines
@@ -61,4 +84,4 @@ def text_source(
         start, lines = last
         return f"line {lines[row - start]}"
 
-    return Source(tuple(names), pieces, where=where, **how)
+    return Source(tuple(names), pieces, named=named, headless=not named, where=where, **how)

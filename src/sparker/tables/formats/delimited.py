@@ -3,32 +3,32 @@
 import csv
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from sparker.tables.cells import is_missing, is_number, numbers_from_text, typed_from_text
+from sparker.tables.cells import is_large, is_missing, is_number, numbers_from_text, typed_from_text
 from sparker.tables.errors import FileError
 from sparker.tables.format import Format
-from sparker.tables.source import Source, block_rows
-from sparker.tables.text import Block, open_lines, text_source
+from sparker.tables.source import Source, block_rows, check_width
+from sparker.tables.text import Block, block_of, open_lines, text_source
 
 
 @contextmanager
 def open_delimited(path: Path, key: str | None, delimiter: str | None = None) -> Iterator[Source]:
     """A table of cells; what stands between them shows in the first line, unless it is given."""
     with open_lines(path) as lines:
-        top = list(itertools.islice(lines, 100))
+        top = block_of(lines, 100)
         between = delimiter or _delimiter(top)
-        reader = csv.reader(top, delimiter=between, skipinitialspace=True)
-        records = [(row, reader.line_num) for row in reader if any(map(str.strip, row))]
+        filled = ((n, row) for n, row in _records(top, between) if not _is_blank(row))
+        records = list(itertools.islice(filled, 2))
         if not records:
             raise FileError("is blank; a test needs some rows")
-        first, n_lines = records[0]
-        named = _is_header(first, records[1][0] if len(records) > 1 else None)
+        n_lines, first = records[0]
+        named = _is_header(first, records[1][1] if len(records) > 1 else None)
         if named:
             names = [cell.strip() for cell in first]
             names[0] = names[0].removeprefix("# ")  # as numpy.savetxt writes it
@@ -51,6 +51,33 @@ def _delimiter(top: Sequence[str]) -> str:
     return max(",;\t", key=unquoted.count)
 
 
+def _records(
+    lines: Iterable[str], delimiter: str, n_before: int = 0, *, strict: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Lines as cells, each with the number of its last line."""
+    reader = csv.reader(
+        _sensible(lines, delimiter), delimiter=delimiter, skipinitialspace=True, strict=strict
+    )
+    try:
+        for row in reader:
+            yield n_before + reader.line_num, row
+    except csv.Error as error:
+        raise FileError(
+            f"cannot be split into cells in line {n_before + reader.line_num}: {error}; check the "
+            "quotes"
+        ) from error
+
+
+def _sensible(lines: Iterable[str], delimiter: str) -> Iterator[str]:
+    for line in lines:
+        check_width(1 + line.count(delimiter))  # before each of its cells is a text of its own
+        yield line
+
+
+def _is_blank(row: Sequence[str]) -> bool:
+    return not any(map(str.strip, row))
+
+
 def _is_header(first: Sequence[str], second: Sequence[str] | None) -> bool:
     """Whether the first line names the columns."""
     words = [not is_number(cell) and not is_missing(cell) for cell in first]
@@ -71,7 +98,7 @@ def _blocks(
     lines: Iterator[str], n_before: int, delimiter: str, width: int, only_numbers: bool
 ) -> Iterator[Block]:
     """Blocks of rows from the lines after the first ``n_before``."""
-    while block := list(itertools.islice(lines, block_rows(width))):
+    while block := block_of(lines, block_rows(width)):
         matrix = _matrix(block, delimiter) if only_numbers else None
         if matrix is not None and matrix.shape == (len(block), width):
             n_before += len(block)
@@ -87,9 +114,11 @@ def _matrix(lines: list[str], delimiter: str) -> np.ndarray | None:
     if not lines[0].strip():
         return None
     try:
-        return np.loadtxt(lines, delimiter=delimiter, comments=None, ndmin=2)
+        found = np.loadtxt(lines, delimiter=delimiter, comments=None, ndmin=2)
     except ValueError:
         return None
+    # Of larger whole numbers only the text has all digits.
+    return None if is_large(found) else found
 
 
 def _rows(
@@ -99,29 +128,22 @@ def _rows(
 
     The lines of the rows, the rows, and how many lines there were up to here.
     """
+    numbers, rows, last = [], [], n_before + len(block)
     # A quoted cell may go on beyond the block.
-    reader = csv.reader(
-        itertools.chain(block, lines), delimiter=delimiter, skipinitialspace=True, strict=True
-    )
-    numbers, rows = [], []
-    try:
-        for row in reader:
-            if len(row) == width:
-                numbers.append(n_before + reader.line_num)
-                rows.append(row)
-            elif any(map(str.strip, row)):
-                raise FileError(
-                    f"has {len(row)} cells in line {n_before + reader.line_num}, but {width} in "
-                    "the first; give every line the same"
-                )
-            if reader.line_num >= len(block):
-                break
-    except csv.Error as error:
-        raise FileError(
-            f"cannot be split into cells in line {n_before + reader.line_num}: {error}; check the "
-            "quotes"
-        ) from error
-    return numbers, rows, n_before + reader.line_num
+    every = itertools.chain(block, lines)
+    for number, row in _records(every, delimiter, n_before, strict=True):
+        if len(row) == width:
+            numbers.append(number)
+            rows.append(row)
+        elif not _is_blank(row):
+            raise FileError(
+                f"has {len(row)} cells in line {number}, but {width} in the first; give every line "
+                "the same"
+            )
+        if number >= last:
+            last = number
+            break
+    return numbers, rows, last
 
 
 FORMATS = {

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,36 +10,50 @@ from typing import Any
 
 from sparker.tables.errors import FileError
 from sparker.tables.format import Format
-from sparker.tables.source import Source, block_rows
-from sparker.tables.text import Block, open_lines, text_source
+from sparker.tables.source import Source, block_rows, check_width
+from sparker.tables.text import Block, block_of, open_lines, text_source
 
 
 @contextmanager
 def open_json_lines(path: Path, key: str | None) -> Iterator[Source]:
     """A table of records; the first tells the names of all."""
     with open_lines(path) as lines:
-        records = (
-            (number, _parsed(number, line)) for number, line in enumerate(lines, 1) if line.strip()
-        )
-        first = next(records, None)
-        if first is None:
+        filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+        number, first = next(filled, (0, ""))
+        if not first:
             raise FileError("is blank; a test needs some rows")
-        _, record = first
+        record = _parsed(number, first)
         named = isinstance(record, dict)
         columns = record if named else {str(i): value for i, value in enumerate(record)}
         names = list(columns)
-        rest = itertools.chain([first], records)
+        check_width(len(names))
+        rest = itertools.chain([first], lines)
         yield text_source(
             names,
-            lambda only_numbers: _blocks(rest, names, named),
+            lambda only_numbers: _blocks(rest, number - 1, names, named),
             named=named,
             lists={name for name, value in columns.items() if isinstance(value, list | dict)},
         )
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise KeyError(Counter(name for name, _ in pairs).most_common(1)[0][0])
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
 def _parsed(number: int, line: str) -> Any:
     try:
-        record = json.loads(line)
+        record = _DECODER.decode(line)
+    except KeyError as error:
+        raise FileError(
+            f"has {error.args[0]!r} twice in line {number}; give each of its values a name of "
+            "its own"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise FileError(
             f"has no JSON in line {number} ({error}); put one object or one list in every line"
@@ -50,13 +65,18 @@ def _parsed(number: int, line: str) -> Any:
     return record
 
 
-def _blocks(records: Iterator[tuple[int, Any]], names: list[str], named: bool) -> Iterator[Block]:
-    while block := list(itertools.islice(records, block_rows(len(names)))):
-        rows = [_row(number, record, names, named) for number, record in block]
-        yield [number for number, _ in block], list(zip(*rows, strict=True))
+def _blocks(lines: Iterator[str], n_before: int, names: list[str], named: bool) -> Iterator[Block]:
+    """Blocks of rows from the lines after the first ``n_before``."""
+    known = {*names}
+    while block := block_of(lines, block_rows(len(names))):
+        numbers = [n for n, line in enumerate(block, n_before + 1) if line.strip()]
+        rows = [_row(n, _parsed(n, block[n - n_before - 1]), names, known, named) for n in numbers]
+        n_before += len(block)
+        if rows:
+            yield numbers, list(zip(*rows, strict=True))
 
 
-def _row(number: int, record: Any, names: list[str], named: bool) -> Sequence[Any]:
+def _row(number: int, record: Any, names: list[str], known: set[str], named: bool) -> Sequence[Any]:
     if isinstance(record, dict) != named:
         raise FileError(
             f"has {'a list' if named else 'an object'} in line {number}, unlike the first line; "
@@ -71,7 +91,7 @@ def _row(number: int, record: Any, names: list[str], named: bool) -> Sequence[An
         return record
     if list(record) == names:
         return list(record.values())
-    new = next((name for name in record if name not in names), None)
+    new = next((name for name in record if name not in known), None)
     if new is not None:
         raise FileError(
             f"has {new!r} in line {number}, but not in the first; give every line the same names"

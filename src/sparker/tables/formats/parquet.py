@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from sparker.tables.cells import Cells, as_objects
 from sparker.tables.errors import need
 from sparker.tables.format import Format
 from sparker.tables.source import Piece, Source, block_rows
@@ -26,7 +28,7 @@ def open_parquet(path: Path, key: str | None) -> Iterator[Source]:
             start = 0
             for batch in file.iter_batches(block_rows(len(wanted)), columns=list(wanted)):
                 for name in wanted:
-                    yield name, start, batch.column(name).to_numpy(zero_copy_only=False)
+                    yield name, start, _cells(batch.column(name))
                 start += len(batch)
 
         yield Source(
@@ -42,4 +44,16 @@ def open_parquet(path: Path, key: str | None) -> Iterator[Source]:
         )
 
 
-FORMATS = {".parquet": Format("Parquet", open_parquet, start=b"PAR1\x15", looks_like="Parquet")}
+def _cells(column: Any) -> Cells:
+    types, arrow = need("pyarrow.types", "files"), need("pyarrow", "files")
+    if types.is_decimal(column.type) or (types.is_integer(column.type) and column.null_count):
+        try:
+            column = column.cast("float64")
+        except arrow.ArrowInvalid:  # integers that are no floats, which Arrow does not round
+            return as_objects(column.to_pylist())
+    return column.to_numpy(zero_copy_only=False)
+
+
+FORMATS = {
+    ".parquet": Format("Parquet", open_parquet, apart=True, start=b"PAR1\x15", looks_like="Parquet")
+}

@@ -56,4 +56,8 @@ def _tree(classes: Mapping[str, str], key: str | None) -> str:
     return trees[0]
 
 
-FORMATS = {".root": Format("ROOT", open_root, has_keys=True, start=b"root\x00", looks_like="ROOT")}
+FORMATS = {
+    ".root": Format(
+        "ROOT", open_root, has_keys=True, apart=True, start=b"root\x00", looks_like="ROOT"
+    )
+}
