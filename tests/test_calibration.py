@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from sparker.calibration.chunk_file import KIND
 from sparker.calibration.plan import Recipe
-from sparker.calibration.store import KIND, Store, begun
+from sparker.calibration.store import Store, begun
 from sparker.calibration.toys import ChunkResult, Table, run, run_locally
 from sparker.engine import Ensemble
 from sparker.engine.measured import values_only

@@ -175,7 +175,7 @@ WAYS = {
     "alone": {},
     "groups": {"groups": (np.arange(40) // 2, 50 + np.arange(10) // 2)},
     "strata": {"strata": (np.arange(40) % 2, np.arange(10) % 2)},
-    "weights": {"reference_weights": np.linspace(0.5, 1, 40)},
+    "weights": {"reference_weights": np.tile([0.5, 1], 20)},
     "expected": {"expected": 10.0},
 }
 

@@ -113,7 +113,7 @@ def test_whole_numbers_beyond_double_precision_are_not_rounded_in_silence():
 
 def test_numbers_too_large_to_be_squared_get_the_true_reason():
     reference, data = samples()
-    with pytest.raises(ValueError, match=r"60 values beyond 1e\+150 in data.*squares overflow"):
+    with pytest.raises(ValueError, match=r"60 values beyond 1e\+150, whose square"):
         sparker.test(reference, 1e300 * data, **SETTINGS)
 
 

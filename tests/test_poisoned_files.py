@@ -110,7 +110,7 @@ def reader_that(monkeypatch):
 
     def reader_that(does, *, after_rows=False):
         apart.end_all()
-        code = "import os, sys; sys.path[:] = sys.argv[1:]\n"
+        code = "import os, sys, time; sys.path[:] = sys.argv[1:]\n"
         code += "from sparker.tables import apart\nfrom sparker.tables.formats import hdf5\n"
         code += f"from sparker.tables.files import FORMATS\ndef act(*_):\n    {does}\n"
         if after_rows:
@@ -136,6 +136,7 @@ def reader_that(monkeypatch):
         ("os._exit(7)", "makes its reader crash (exit code 7)"),
         ("os.kill(os.getpid(), 9)", "does not fit into memory; take fewer columns or rows"),
         ("while True: pass", "keeps its reader busy for more than 1 s without a row"),
+        ("time.sleep(99)", "keeps its reader busy for more than 4 s without a row"),
         ("x = bytearray(10**15)", "does not fit into memory"),
         ("raise RuntimeError('what now')", "is no HDF5 file, or a damaged one: what now; write"),
         ("raise OSError(5, 'bad sector')", "cannot be read: bad sector"),
@@ -145,6 +146,9 @@ def test_what_becomes_of_the_reader_does_not_become_of_us(
     path, reader_that, monkeypatch, does, message, after_rows
 ):
     monkeypatch.setattr(apart, "MAX_SECONDS", 1)
+    monkeypatch.setattr(apart, "MAX_WAIT", 4)
+    if after_rows:
+        does = f"apart._limit(1, 4)\n    {does}"  # as before the next row
     reader_that(does, after_rows=after_rows)
     refuse(path, message)
     monkeypatch.undo()

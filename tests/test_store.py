@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -360,10 +361,10 @@ def test_a_folder_no_one_may_write_to_is_refused(fits):
 def test_a_store_that_was_made_read_only_is_refused_before_anything_is_made(
     store, monkeypatch, fits
 ):
-    def denied(path, *arguments, **settings):
+    def denied(**settings):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(Path, "touch", denied)
+    monkeypatch.setattr(tempfile, "TemporaryFile", denied)
     with pytest.raises(ValueError, match="cannot be written: Permission denied"):
         run(store=store, n_toys=30)
     assert fits == []
@@ -835,14 +836,14 @@ def test_a_store_that_is_removed_midway_is_said_to_be_gone(tmp_path):
 
 
 def test_a_store_that_becomes_read_only_midway_keeps_what_it_has(tmp_path, monkeypatch):
-    opened = Path.open
+    opened = os.open
 
-    def denied(path, mode="r", *arguments, **settings):
-        if "w" in mode and names(tmp_path):
+    def denied(path, flags, *arguments, **settings):
+        if flags & os.O_CREAT and names(tmp_path):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        return opened(path, mode, *arguments, **settings)
+        return opened(path, flags, *arguments, **settings)
 
-    monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr(os, "open", denied)
     with pytest.raises(ValueError, match=r"cannot be written: Permission denied; .* is kept"):
         cheap(tmp_path)
     monkeypatch.undo()

@@ -49,7 +49,7 @@ def ordinary(points: np.ndarray) -> Ordinary:
     """The limits of each column, which does not depend on which rows are data.
 
     >>> values = np.append(np.linspace(0, 1, 99), -999.0)[:, None]
-    >>> ordinary(values).far(values).sum()
+    >>> int(ordinary(values).far(values).sum())
     1
     """
     n_rows = max(1000, MAX_VALUES // points.shape[1])

@@ -34,6 +34,9 @@ from sparker.tables.source import Piece, Source
 MAX_SECONDS = 60
 """Of work, not of waiting for a disk, that opening a file or reading one block may take."""
 
+MAX_WAIT = 600
+"""Seconds after which one that does not work, either, is stopped: a reader may wait for itself."""
+
 PIPE = 2**20
 """Bytes that wait in the pipe; with fewer, the two processes would wait for each other more."""
 
@@ -168,7 +171,7 @@ def open_apart(suffix: str, path: Path, key: str | None) -> Iterator[Source]:
                 "path": os.path.abspath(path),
                 "key": key,
                 "free": int(free_on_machine() / 2),  # the other half is for what it sends
-                "seconds": MAX_SECONDS,
+                "limits": (MAX_SECONDS, MAX_WAIT),
                 "block": (blocks.BLOCK_ROWS, blocks.BLOCK_VALUES),
             }
         )
@@ -179,11 +182,12 @@ def open_apart(suffix: str, path: Path, key: str | None) -> Iterator[Source]:
 
 def _reason(status: int) -> Exception:
     """Why it is gone."""
-    if status == -getattr(signal, "SIGXCPU", 0):
-        return FileError(
-            f"keeps its reader busy for more than {MAX_SECONDS} s without a row; it is damaged, "
-            "or made to do so: write it anew"
-        )
+    for name, seconds in (("SIGXCPU", MAX_SECONDS), ("SIGALRM", MAX_WAIT)):
+        if status == -getattr(signal, name, 0):
+            return FileError(
+                f"keeps its reader busy for more than {seconds} s without a row; it is damaged, "
+                "or made to do so: write it anew"
+            )
     if status == -getattr(signal, "SIGKILL", 0):  # by the system, where memory ends
         return MemoryError()
     how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
@@ -222,6 +226,7 @@ def serve() -> None:
             except (EOFError, BrokenPipeError):
                 raise
             except Exception as error:  # readers of damaged files raise whatever they stumble over
+                _at_ease()
                 _send(answers, _described(error))
             answers.flush()
 
@@ -233,33 +238,37 @@ def _serve_file(
     path: str,
     key: str | None,
     free: int,
-    seconds: int,
+    limits: tuple[int, int],
     block: tuple[int, int],
 ) -> None:
     from sparker.tables.files import FORMATS
 
     blocks.BLOCK_ROWS, blocks.BLOCK_VALUES = block
-    _limit(seconds, free)
+    _limit(*limits, free)
     with FORMATS[suffix].opener(Path(path), key) as source:
         about = {name: getattr(source, name) for name in ABOUT}
         about |= {name: sorted(about[name]) for name in ("lists", "single")}
+        _at_ease()
         _send(answers, {"source": about})
         while True:
             answers.flush()
             request, _ = _receive(requests)
             if not request:
                 return
-            _limit(seconds)
+            _limit(*limits)
             wanted = tuple(request["wanted"])
             column = {name: i for i, name in enumerate(wanted)}
             pieces = source.pieces(wanted, request["only_numbers"])
             packed = ((column[name], start, *_packed(cells)) for name, start, cells in pieces)
             # The columns of a block in one message: of a wide table it has few rows.
             for (start, kind, _), alike in itertools.groupby(packed, _which):
-                _limit(seconds)
+                _limit(*limits)
                 columns, _, _, contents = zip(*alike, strict=True)
                 header = {"columns": columns, "start": start, "cells": kind}
+                _at_ease()
                 _send(answers, header, contents)
+                _limit(*limits)
+            _at_ease()
             _send(answers, {})
 
 
@@ -269,12 +278,13 @@ def _which(piece: tuple[int, int, str | None, Any]) -> tuple[int, str | None, in
     return start, kind, column if kind is None else len(content)
 
 
-def _limit(seconds: int, free: int | None = None) -> None:
-    """Let this process work for so long, and take no more than this memory."""
+def _limit(seconds: int, wait: int, free: int | None = None) -> None:
+    """Let this process work and wait for so long, and take no more than this memory."""
     try:
         import resource
     except ImportError:  # Windows has no such limits, but crashes are still its own
         return
+    signal.alarm(wait)
     used = resource.getrusage(resource.RUSAGE_SELF)
     allowed = int(used.ru_utime + used.ru_stime) + 1 + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.getrlimit(resource.RLIMIT_CPU)[1]))
@@ -283,6 +293,12 @@ def _limit(seconds: int, free: int | None = None) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         resource.setrlimit(resource.RLIMIT_DATA, (_in_use() + free, most))
+
+
+def _at_ease() -> None:
+    """While it waits for who asks, it may wait for as long as that takes."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
 
 
 def _in_use() -> int:
