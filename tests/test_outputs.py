@@ -287,7 +287,6 @@ def test_a_result_of_such_columns_is_told_without_them(at, monkeypatch):
 STUCK = """
 import time
 def stuck(*args, **kwargs):
-    print("here", flush=True)
     {}
 detect.test = stuck
 main(sys.argv[1:])
@@ -295,17 +294,19 @@ main(sys.argv[1:])
 SWALLOWED = """
     while True:
         try:
+            print("here", flush=True)
             time.sleep(60)
         except KeyboardInterrupt:
             pass
 """
+SLEEPING = 'print("here", flush=True); time.sleep(60)'
 
 
 @pytest.mark.parametrize(
     ("body", "number", "code", "words"),
     [
-        ("time.sleep(60)", signal.SIGINT, 130, "Interrupted.\n"),
-        ("time.sleep(60)", signal.SIGTERM, 143, "Terminated.\n"),
+        (SLEEPING, signal.SIGINT, 130, "Interrupted.\n"),
+        (SLEEPING, signal.SIGTERM, 143, "Terminated.\n"),
         (SWALLOWED, signal.SIGINT, 130, "Interrupted. What was fini"),
         (SWALLOWED, signal.SIGTERM, 143, "Terminated. What was fini"),
     ],

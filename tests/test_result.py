@@ -395,7 +395,7 @@ def test_a_verdict_is_that_of_the_toys_beside_it(kind, tmp_path):
     for values, message in (
         ({"p_value": result.p_value / 2}, "p_value is .* and its toys give"),
         ({"above": result.above + 1}, "above is"),
-        ({"n_failed": 1}, "n_failed is 1, and 0 toys are not finite"),
+        ({"n_failed": 1}, "n_failed is 1, and 0 toys have no finite reading"),
         ({"combined_score": result.combined_score + 1}, "combined_score is"),
         ({"n_toys": result.n_toys + 1}, "null_combined_score has shape"),
         ({"interval": [0.9, 0.1]}, "interval of its p-value is 0.9 to 0.1"),

@@ -5,7 +5,8 @@
 ``sparker`` has to find out from 500 rows which of them are odd. Here a classifier has seen all rows
 of a table with their kinds (every row is scored by one that has not seen it), and one order by its
 score is counted and inverted as ``findings.bound`` does. What is ordinary by every measure of such
-a score no lower bound can count. Writes ``oracle.json``; ``tables.py`` puts it on the page.
+a score no lower bound can count. Adds to ``oracle.json``, table by table;
+``tables.py`` puts it on the page.
 """
 
 import argparse
@@ -56,13 +57,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the real tables")
     options = parser.parse_args()
-    found: dict[str, dict[str, float]] = {}
+    record = {
+        "command": "python -m experiments.answers.oracle --data DIR",
+        "versions": versions(),
+        "n_samples": N_SAMPLES,
+        "n_toys": N_TOYS,
+        "median": json.loads(RESULT.read_text())["median"] if RESULT.exists() else {},
+    }
     for name, draw in problems(options.data).items():
-        if not isinstance(draw, Table):
+        if not isinstance(draw, Table) or name in record["median"]:
             continue
         scored = scores(draw)
         rng = np.random.default_rng([3, *name.encode()])
-        found[name] = {
+        record["median"][name] = {
             str(share): float(
                 np.median(
                     [
@@ -74,15 +81,8 @@ def main() -> None:
             for share in FRACTIONS
             if share
         }
-        print(name, found[name], flush=True)
-    record = {
-        "command": "python -m experiments.answers.oracle --data DIR",
-        "versions": versions(),
-        "n_samples": N_SAMPLES,
-        "n_toys": N_TOYS,
-        "median": found,
-    }
-    RESULT.write_text(json.dumps(record, indent=1) + "\n")
+        print(name, record["median"][name], flush=True)
+        RESULT.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def again(work: Work, before: dict[str, Any]) -> tuple[Work, dict[str, Any]]:
 
     reference, data, planted = samples(work)
     experiment = prepare(reference, data, TestConfig(n_toys=N_TOYS, seed=work[2]))
-    found = {**before, **_told(experiment.explain(before["p_value"]), planted)}
+    found = {**before, **_told(experiment.explain(before["p_value"], None), planted)}
     if planted.any():
         found["first"]["log ratio"] = before["first"]["log ratio"]
     return work, found
