@@ -5,8 +5,7 @@
 ``sparker`` has to find out from 500 rows which of them are odd. Here a classifier has seen all rows
 of a table with their kinds (every row is scored by one that has not seen it), and one order by its
 score is counted and inverted as ``findings.bound`` does. What is ordinary by every measure of such
-a score no lower bound can count. Adds to ``oracle.json``, table by table;
-``tables.py`` puts it on the page.
+a score no lower bound can count. Adds to ``oracle.json``, table by table.
 """
 
 import argparse
