@@ -17,7 +17,7 @@ from sparker.engine.sample import in_one_precision
 from sparker.nulls import Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
-from sparker.tables.checks import Caution, cautions, far_values, few_digits, in_both
+from sparker.tables.checks import Caution, cautions, far_values, in_both, values_out_of_line
 from sparker.tables.columns import listed
 from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
@@ -102,10 +102,9 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     n_rows = {of: len(table.points) for of, table in tables.items()}
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
-    labels = [label.removeprefix("column ") for label in encoding.labels]
-    noted += far_values(*points, names=labels) + few_digits(*points, names=labels)
+    noted += values_out_of_line(*points, names=encoding.names)
     each_alone = groups is None and strata is None
-    noted += cautions(points[0], points[1], labels, within=each_alone)
+    noted += cautions(points[0], points[1], encoding.names, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
     return Intake(
         reference=Held(points[0], points[0]),
@@ -160,9 +159,8 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     encoding, _, encoded, _, noted = _encoded({"reference": table}, config, beside)
     n_rows = {"reference": len(table.points)}
     noted += rows_dropped(encoded, n_rows)
-    labels = [label.removeprefix("column ") for label in encoding.labels]
     points = encoded["reference"].points
-    noted += far_values(points, names=labels) + few_digits(points, names=labels)
+    noted += values_out_of_line(points, names=encoding.names)
     return Alone(
         points,
         _kept_of("reference_weights", weights, encoded, n_rows),

@@ -256,9 +256,8 @@ class Monitor:
 
     def _suspicions(self, batch: np.ndarray) -> tuple[Caution, ...]:
         """What looks suspicious of a batch beside the reference, of which nothing is said again."""
-        names = [label.removeprefix("column ") for label in self.encoding.labels]
         return (
-            *far_values(batch, names=names, beside=self.reference),
+            *far_values(batch, names=self.encoding.names, beside=self.reference),
             *in_both(self.reference, batch),
         )
 

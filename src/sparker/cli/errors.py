@@ -42,8 +42,8 @@ def no_device() -> str | None:
 
 
 def _full_device(error: Exception) -> str | None:
-    import jax
+    from sparker.engine.memory import is_out_of_memory
 
-    if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error):
+    if is_out_of_memory(error):
         return "the device's memory is full; take fewer rows or columns, or --device cpu"
     return None

@@ -6,11 +6,11 @@ suspected: rows are equal in tables of few values, and files are sorted.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.ordinary import MAX_VALUES, REACH, ordinary
+from sparker.ordinary import MAX_VALUES, REACH, Ordinary, ordinary
 from sparker.tables.copies import Repeats, Shared, repeats, row_hashes, shared
 from sparker.tables.neighbours import Trace, trace
 
@@ -86,6 +86,23 @@ MAX_NAMED = 3
 """Columns that are named, those with most far values first."""
 
 
+def values_out_of_line(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
+    """Columns with values far from all others, and columns of which few digits are left.
+
+    >>> [caution] = values_out_of_line(2.0**60 + 500 * np.arange(30.0)[:, None], names=("time",))
+    >>> caution.text.partition(":")[0]
+    'few digits are left of column time'
+    """
+    limits = _ordinary_of(samples)
+    return _far(limits, samples, names, samples) + _few(limits, samples[0].dtype, names)
+
+
+def _ordinary_of(samples: Sequence[np.ndarray]) -> Ordinary:
+    """Between which values the columns of samples ordinarily lie; of large ones, some rows tell."""
+    every = 1 + sum(points.size for points in samples) // MAX_VALUES
+    return ordinary(np.concatenate([points[::every] for points in samples]))
+
+
 def far_values(
     *samples: np.ndarray, names: Sequence[str], beside: np.ndarray | None = None
 ) -> list[Caution]:
@@ -100,10 +117,17 @@ def far_values(
     >>> caution.text.partition(":")[0]
     'far from all other values lie 5 of the 300 in column y (-999)'
     """
-    n_rows = sum(map(len, samples))
     known = samples if beside is None else (beside, *samples)
-    every = 1 + sum(points.size for points in known) // MAX_VALUES
-    limits = ordinary(np.concatenate([points[::every] for points in known]))
+    return _far(_ordinary_of(known), samples, names, known)
+
+
+def _far(
+    limits: Ordinary,
+    samples: Sequence[np.ndarray],
+    names: Sequence[str],
+    known: Sequence[np.ndarray],
+) -> list[Caution]:
+    n_rows = sum(map(len, samples))
     low = np.min([points.min(0) for points in samples], axis=0)
     high = np.max([points.max(0) for points in samples], axis=0)
     found = []
@@ -121,8 +145,7 @@ def far_values(
         return []
     found.sort(key=lambda one: (-one[0], one[1]))
     said = [
-        f"{n} of the {n_rows} in column {names[int(column)] if len(names) else column} "
-        f"({_most_common(far)})"
+        f"{n} of the {n_rows} in column {_called(names, column)} ({_most_common(far)})"
         for n, column, far in found[:MAX_NAMED]
     ]
     if len(found) > MAX_NAMED:
@@ -139,24 +162,17 @@ MIN_STEPS = 100
 """Between neighbouring numbers of its precision, that a column's ordinary values should span."""
 
 
-def few_digits(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
+def _few(limits: Ordinary, kind: np.dtype[Any], names: Sequence[str]) -> list[Caution]:
     """Columns whose values differ by little more than neighbouring numbers of their precision.
 
     Whole numbers beyond 2^53 may do so, times in nanoseconds, and small numbers on a large offset.
     What was rounded when the numbers were read, or before, is gone.
-
-    >>> [caution] = few_digits(2.0**60 + 500 * np.arange(30.0)[:, None], names=("time",))
-    >>> caution.text.partition(":")[0]
-    'few digits are left of column time'
     """
-    every = 1 + sum(points.size for points in samples) // MAX_VALUES
-    limits = ordinary(np.concatenate([points[::every] for points in samples]))
-    kind = samples[0].dtype
     with np.errstate(invalid="ignore"):  # columns without limits
         span, middle = (limits.high - limits.low) / (2 * REACH), (limits.low + limits.high) / 2
         step = np.maximum(np.spacing(np.abs(middle).astype(kind)), np.finfo(kind).tiny)
     found = np.flatnonzero(span < MIN_STEPS * step)
-    said = [str(names[int(column)] if len(names) else column) for column in found[:MAX_NAMED]]
+    said = [_called(names, column) for column in found[:MAX_NAMED]]
     if len(found) > MAX_NAMED:
         said.append(f"{len(found) - MAX_NAMED} more")
     if not said:
@@ -168,6 +184,10 @@ def few_digits(*samples: np.ndarray, names: Sequence[str]) -> list[Caution]:
         "they become floating-point numbers, or take another unit"
     )
     return [Caution("few digits", text)]
+
+
+def _called(names: Sequence[str], column: int | np.integer) -> str:
+    return names[int(column)] if len(names) else str(column)
 
 
 def _most_common(values: np.ndarray) -> str:
@@ -207,7 +227,7 @@ def _repeated(found: Repeats, kind: str, n: int) -> str:
 
 
 def _sign(found: Trace, kind: str, names: Sequence[str]) -> str:
-    column = f"column {names[found.column] if len(names) else found.column}"
+    column = f"column {_called(names, found.column)}"
     size = f"{abs(found.correlation):.2f}"
     if found.n_columns > 1:
         size += f", and {found.n_columns - 1} more of {found.n_looked_at} columns"

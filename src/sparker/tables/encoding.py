@@ -315,6 +315,11 @@ class Encoding(NamedTuple):
         return [feature.label for feature in self.told_apart]
 
     @property
+    def names(self) -> list[str]:
+        """The same, to follow the word "column"."""
+        return [label.removeprefix("column ") for label in self.labels]
+
+    @property
     def told_apart(self) -> tuple[Feature, ...]:
         """The features, with the places of their columns where they would be called alike."""
         places = [column.place for column in self.columns for _ in column.features]
