@@ -17,6 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 import sparker
+from experiments.reliability.damage import BYTES, MEMBERS
+from experiments.reliability.forgery import forged
 from sparker import report
 from sparker.calibration import store as stores
 from sparker.calibration.chunk_file import KIND as CHUNK_OF_TOYS
@@ -91,110 +93,6 @@ def same(one, other):
 # Damage.
 
 
-def flip(rng, whole, other):
-    found = bytearray(whole)
-    for place in rng.integers(len(found), size=rng.integers(1, 9)):
-        found[place] ^= 1 << rng.integers(8)
-    return bytes(found)
-
-
-def flip_what_counts(rng, whole, other):
-    """Where a zip says how long, how large and how packed its parts are."""
-    marks = [whole.find(mark) for mark in (b"PK\x01\x02", b"PK\x05\x06", b"PK\x03\x04")]
-    start = int(rng.choice([mark for mark in marks if mark >= 0] or [0]))
-    found = bytearray(whole)
-    found[min(start + int(rng.integers(4, 30)), len(found) - 1)] = rng.integers(256)
-    return bytes(found)
-
-
-def cut(rng, whole, other):
-    return whole[: rng.integers(len(whole))]
-
-
-def cut_out(rng, whole, other):
-    start, end = np.sort(rng.integers(len(whole), size=2))
-    return whole[:start] + whole[end:]
-
-
-def splice(rng, whole, other):
-    return whole[: rng.integers(len(whole))] + other[rng.integers(len(other)) :]
-
-
-def repeat(rng, whole, other):
-    start, end = np.sort(rng.integers(len(whole), size=2))
-    return whole[:end] + whole[start:end] + whole[end:]
-
-
-def overwrite(rng, whole, other):
-    start, n = rng.integers(len(whole)), rng.integers(1, 400)
-    return whole[:start] + rng.bytes(n) + whole[start + n :]
-
-
-def large_number(rng, whole, other):
-    place = int(rng.integers(len(whole) - 8))
-    return (
-        whole[:place] + struct.pack("<q", int(rng.choice([-1, 2**31, 2**62]))) + whole[place + 8 :]
-    )
-
-
-def members_of(whole):
-    with zipfile.ZipFile(io.BytesIO(whole)) as file:
-        return [(info.filename, file.read(info)) for info in file.infolist()]
-
-
-def zipped(members, compression=zipfile.ZIP_STORED):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", compression) as file:
-        for name, content in members:
-            file.writestr(zipfile.ZipInfo(name), content)
-    return out.getvalue()
-
-
-def twice(rng, whole, other):
-    """A part once more, with the contents of another: who reads which?"""
-    members = members_of(whole)
-    one, another = (members[i] for i in rng.choice(len(members), 2, replace=False))
-    with pytest.warns(UserWarning, match="Duplicate name"):
-        return zipped([*members, (one[0], another[1])])
-
-
-def swap(rng, whole, other):
-    members = members_of(whole)
-    i, j = rng.choice(len(members), 2, replace=False)
-    (one, first), (another, second) = members[i], members[j]
-    members[i], members[j] = (one, second), (another, first)
-    return zipped(members)
-
-
-def leave_out(rng, whole, other):
-    members = members_of(whole)
-    del members[rng.integers(len(members))]
-    return zipped(members)
-
-
-def rename(rng, whole, other):
-    members = members_of(whole)
-    i = rng.integers(len(members))
-    members[i] = (rng.choice(["../../x.npy", "/etc/x.npy", "x", ""]), members[i][1])
-    return zipped(members)
-
-
-def foreign(rng, whole, other):
-    """A part of another file in place of one's own."""
-    members, others = members_of(whole), members_of(other)
-    i = rng.integers(len(members))
-    members[i] = (members[i][0], others[rng.integers(len(others))][1])
-    return zipped(members)
-
-
-def compress(rng, whole, other):
-    return zipped(members_of(whole), zipfile.ZIP_DEFLATED)
-
-
-BYTES = flip, flip_what_counts, cut, cut_out, splice, repeat, overwrite, large_number
-MEMBERS = twice, swap, leave_out, rename, foreign, compress
-
-
 def assert_same_or_refused(kind, files, folder, seed):
     """One case of damage; the seed is all that decides it."""
     rng = np.random.default_rng([seed, list(KINDS).index(kind)])
@@ -229,62 +127,6 @@ def test_a_file_damaged_in_thousands_of_ways_is_what_it_was_or_refused(kind, fil
 
 
 # Forgery.
-
-STRANGE = [
-    None, True, False, 0, -1, 1, 7, 10**9, 10**30, 0.5, -0.5, 1e300, float("nan"), float("inf"), "",
-    "x", "../../etc/passwd", "<script>alert(1)</script>", "\ud800", [], [0], [None], ["x", 1], {},
-    {"option": "softmax"}, {"is": []}, [[[]]], [1e308] * 3,
-]  # fmt: skip
-
-
-def forge_value(rng, value):
-    """Something else somewhere inside a value of JSON."""
-    if isinstance(value, dict | list) and value and rng.random() < 0.85:
-        keys = list(value) if isinstance(value, dict) else range(len(value))
-        key = keys[rng.integers(len(keys))]
-        changed = dict(value) if isinstance(value, dict) else list(value)
-        if rng.random() < 0.1:
-            del changed[key]
-        else:
-            changed[key] = forge_value(rng, value[key])
-        return changed
-    return STRANGE[rng.integers(len(STRANGE))]
-
-
-def forge_array(rng, array, others):
-    """Another shape, another kind, other values, or another array altogether."""
-    way = rng.integers(8)
-    if way == 0:
-        return array[:-1] if array.ndim and len(array) else np.zeros(2)
-    if way == 1:
-        return array[..., None]
-    if way == 2:
-        return np.zeros(array.shape, rng.choice(["U3", "c16", "M8[s]", "i8", "?", "u1", "S2"]))
-    if way == 3 and array.dtype.kind in "fiu" and array.size:
-        changed = array.copy()
-        kinds = [-1, 0, 2**31 - 1] if array.dtype.kind in "iu" else [np.nan, np.inf, -5, 1e30, 0]
-        changed.flat[rng.integers(array.size)] = np.array(rng.choice(kinds)).astype(array.dtype)
-        return changed
-    if way == 4:
-        return array.ravel()
-    if way == 5:
-        return np.zeros((0, *array.shape[1:]), array.dtype)
-    if way == 6:
-        return np.zeros((), array.dtype)
-    return others[rng.integers(len(others))]
-
-
-def forged(rng, kind, path, to):
-    """The file with something else in it, and the digest that belongs to that."""
-    header, arrays = archive.read(path, kind)
-    for _ in range(rng.integers(1, 3)):
-        if rng.random() < 0.5:
-            header = forge_value(rng, header)
-            header = {**(header if isinstance(header, dict) else {}), "kind": kind}
-        else:
-            name = list(arrays)[rng.integers(len(arrays))]
-            arrays[name] = forge_array(rng, arrays[name], list(arrays.values()))
-    archive.write(to, header, arrays)
 
 
 def use(kind, found):
@@ -400,3 +242,13 @@ def test_a_header_that_is_too_deep_is_refused(kind, files, tmp_path):
     archive.write(path, header | {"notes": deep(100)}, arrays)
     with pytest.raises(ValueError, match=f"{path.name} is not a .* nested more than 32 deep"):
         load(kind, path, "")
+
+
+def test_a_device_is_not_searched_for_its_end(tmp_path):
+    device = tmp_path / "x.npz"
+    device.symlink_to("/dev/zero")
+    assert not archive.is_archive(device)
+    for command in (["info"], ["report"], ["watch", tmp_path]):
+        done = CliRunner().invoke(main, [command[0], str(device), *map(str, command[1:])])
+        assert done.exit_code == 2, done.output
+        assert "is no ordinary file" in " ".join(done.stderr.split())

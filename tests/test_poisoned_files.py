@@ -11,10 +11,12 @@ import tracemalloc
 
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from test_tables import NAMED, UNNAMED
 
+from experiments.reliability.damage import mutated
 from sparker.cli.main import main
 from sparker.tables import FileError, apart, describe, errors, files, read, source, text
 
@@ -262,6 +264,26 @@ def test_an_archive_is_never_in_memory_beside_its_table(tmp_path, free):
     refuse_reading(path, "needs")
 
 
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.jsonl.gz", "x.npz", "x.h5", "x.parquet"])
+def test_a_file_that_unpacks_to_far_more_than_it_has_is_refused(tmp_path, monkeypatch, name):
+    """Also where there is memory for it."""
+    zeros = np.zeros((50_000, 2))
+    path = tmp_path / name
+    write = {
+        "x.csv.gz": lambda: path.write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 50_000)),
+        "x.jsonl.gz": lambda: path.write_bytes(gzip.compress(b"[0,0]\n" * 50_000)),
+        "x.npz": lambda: np.savez_compressed(path, X=zeros),
+        "x.h5": lambda: write_h5(path, zeros, compression="gzip"),
+        "x.parquet": lambda: pd.DataFrame({"a": zeros[:, 0], "b": zeros[:, 1]}).to_parquet(path),
+    }
+    write[name]()
+    assert read(path).points.shape == zeros.shape  # a few are always fine
+    monkeypatch.setattr(errors, "ALWAYS_FINE", 10**5)
+    refuse_reading(path, f"has {path.stat().st_size:,} bytes and unpacks to", "as .npy say")
+    monkeypatch.setattr(errors, "MAX_RATIO", 10**5)
+    assert read(path).points.shape == zeros.shape
+
+
 def refuse_reading(path, *messages):
     with pytest.raises(FileError) as caught:
         read(path)
@@ -317,9 +339,9 @@ def test_more_columns_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, 
         refuse(path, "has 1,048,577 columns, and at most 1,048,576 can be told apart")
 
 
-def write_h5(path, array):
+def write_h5(path, array, **how):
     with h5py.File(path, "w") as file:
-        file["X"] = array
+        file.create_dataset("X", data=array, **how)
 
 
 def test_a_file_cut_short_while_it_is_read_is_no_end_of_us(tmp_path, monkeypatch):
@@ -349,27 +371,6 @@ def test_what_is_no_file_is_refused(tmp_path, suffix):
 
 
 # --- Wrong bytes ----------------------------------------------------------------------------------
-
-
-def mutated(whole, rng):
-    """A file with a few bytes flipped, replaced, copied elsewhere or grown, or cut short."""
-    found = bytearray(whole)
-    kind = rng.integers(5)
-    for _ in range(rng.integers(1, 4)):
-        i, j = (int(place) for place in rng.integers(len(found), size=2))
-        if kind == 0:
-            found[i] = int(rng.integers(256))
-        elif kind == 1:
-            del found[max(i, 1) :]
-        elif kind == 2:
-            n = int(rng.integers(1, 64))
-            found[i : i + n] = found[j : j + n]
-        elif kind == 3:
-            length = int(rng.choice([0, 10**6, 2**31 - 1, 2**32 - 1]))
-            found[i : i + 4] = length.to_bytes(4, "little")
-        else:
-            found[i] ^= 1 << int(rng.integers(8))
-    return bytes(found)
 
 
 def survive(tmp_path, monkeypatch, name, seeds):

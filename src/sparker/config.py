@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sparker.calibration.combine import Combination, harmonic
 from sparker.calibration.sequential import Sequential
+from sparker.calibration.store import MAX_CHUNK
 from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
@@ -18,6 +19,7 @@ from sparker.nulls import Scheme, Weights, scheme
 from sparker.nulls.inputs import is_pair
 from sparker.statistics.choose import AnyStatistic, as_statistic
 from sparker.statistics.contract import Statistic
+from sparker.system.numbers import is_whole
 from sparker.tables.rows import INDICATOR, MISSING_VALUES
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 Progress = bool | Callable[[int, int], None]
 Pair = tuple[ArrayLike, ArrayLike]
+
+MAX_TOYS = 10**8
+"""For p-values of 1e-8; a table of more has no place in memory."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,12 +105,14 @@ class TestConfig:
 
     def _problems(self) -> list[str]:
         found = []
-        if not _is_whole(self.n_toys) or not self.n_toys >= 1:
-            found.append(f"n_toys must be a whole number from 1 on, got {self.n_toys}")
-        if not _is_whole(self.seed) or not 0 <= self.seed < 2**32:
+        if not is_whole(self.n_toys) or not 1 <= self.n_toys <= MAX_TOYS:
+            found.append(f"n_toys must be a whole number from 1 to {MAX_TOYS:,}, got {self.n_toys}")
+        if not is_whole(self.seed) or not 0 <= self.seed < 2**32:
             found.append(f"seed must be a whole number between 0 and 2**32 - 1, got {self.seed}")
-        if self.chunk is not None and (not _is_whole(self.chunk) or self.chunk < 1):
-            found.append(f"chunk must be at least 1, got {self.chunk}")
+        if self.chunk is not None and (
+            not is_whole(self.chunk) or not 1 <= self.chunk <= MAX_CHUNK
+        ):
+            found.append(f"chunk must be a whole number from 1 to {MAX_CHUNK:,}, got {self.chunk}")
         functions: dict[str, Any] = {"preprocess": self.preprocess, "combine": self.combine}
         for name, value in functions.items():
             if not callable(value):
@@ -117,7 +124,7 @@ class TestConfig:
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")
-        elif self.stop is not None and _is_whole(self.n_toys) and self.n_toys <= self.stop.table:
+        elif self.stop is not None and is_whole(self.n_toys) and self.n_toys <= self.stop.table:
             found.append(
                 f"n_toys must be more than the {self.stop.table} toys of stop's table, got "
                 f"{self.n_toys}"
@@ -192,13 +199,6 @@ def from_keywords(keywords: dict[str, Any]) -> TestConfig:
             hints.append(f"{name!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
         raise TypeError(f"there is no setting {', '.join(hints)}; settings are {', '.join(known)}")
     return TestConfig(**keywords)
-
-
-def _is_whole(value: Any) -> bool:
-    try:
-        return bool(np.isfinite(value)) and int(value) == value
-    except (TypeError, ValueError):
-        return False
 
 
 def defaults() -> dict[str, Any]:

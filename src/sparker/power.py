@@ -18,11 +18,15 @@ from sparker.detect import test
 from sparker.engine.sample import as_points
 from sparker.findings.power import Power, PowerStudy
 from sparker.intake import pools
+from sparker.system.numbers import is_whole
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 from sparker.tables.errors import DataWarning
 
 Source = Callable[[np.random.Generator, int], ArrayLike]
+
+MAX_COUNT = 10**7
+"""Of the tests of a study, and of the rows of each."""
 
 OF_TABLES = ("columns", "ignore", "keep", "missing", "strict")
 """Settings of a test that are about its columns."""
@@ -62,8 +66,8 @@ def power_study(
     """
     _check(alpha, fractions, n_toys, settings)
     for name, value in (("n_reference", n_reference), ("n_data", n_data), ("n_tests", n_tests)):
-        if int(value) != value or value < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, got {value}")
+        if not is_whole(value) or not 1 <= value <= MAX_COUNT:
+            raise ValueError(f"{name} must be a whole number from 1 to {MAX_COUNT:,}, got {value}")
     # What is done with columns is decided once, on both pools together; samples are numbers.
     of_tables = {name: settings.pop(name) for name in OF_TABLES if name in settings}
     background, anomalies = _checked(reference, anomaly, n_reference + n_data, of_tables)

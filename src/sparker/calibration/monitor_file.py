@@ -11,16 +11,13 @@ from sparker.calibration.store import MAX_CHUNK
 from sparker.engine.config import FitConfig
 from sparker.engine.measured import Measured
 from sparker.engine.sample import as_points, as_weights
-from sparker.engine.widths import WidthConfig
+from sparker.engine.widths import MAX_STEPS, WidthConfig
 from sparker.nulls import toy_rng
 from sparker.nulls.unweighted import keep_by_weight
 from sparker.statistics.kernels import KernelStatistic
 from sparker.system.digest import digest
 from sparker.tables.encoding import Encoding
 from sparker.tables.rows import MISSING_VALUES
-
-MAX_STEPS = 10**6
-"""Of the training: ten times the paper's."""
 
 MAX_CANDIDATES = 2**20
 """Points that a scan looks at; 512 are usual."""

@@ -14,8 +14,12 @@ from scipy.optimize import brentq
 from scipy.spatial.distance import pdist, squareform
 
 from sparker.engine.sample import as_points
+from sparker.system.numbers import is_whole
 
 Annealing = Callable[[float, float, int], np.ndarray]
+
+MAX_STEPS = 10**6
+"""Of training; a thousand are many already, and each has its place in memory."""
 
 
 class Schedule(NamedTuple):
@@ -197,10 +201,10 @@ def _equal_shares(steps: int, n_widths: int) -> np.ndarray:  # (m,)
 def _check_plan(first: float, last: float, steps: int, n_widths: int) -> tuple[int, int]:
     if not 0 < last <= first < np.inf:
         raise ValueError(f"widths must fall from first to last > 0, got {first} to {last}")
-    if int(steps) != steps or int(n_widths) != n_widths or not 1 <= n_widths <= steps:
+    if not (is_whole(steps) and is_whole(n_widths) and 1 <= n_widths <= steps <= MAX_STEPS):
         raise ValueError(
-            f"n_widths and steps must be whole numbers, 1 <= n_widths <= steps, got n_widths "
-            f"{n_widths} and steps {steps}"
+            f"n_widths and steps must be whole numbers, 1 <= n_widths <= steps <= {MAX_STEPS:,}, "
+            f"got n_widths {n_widths} and steps {steps}"
         )
     return int(steps), int(n_widths)
 

@@ -45,6 +45,7 @@ def read(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]
     """Header and arrays of a file, or a ``ValueError`` if it is of none of these kinds."""
     kind = " or ".join(kinds)
     try:
+        _check_kind(path)
         with zipfile.ZipFile(path) as archive:
             _check_sizes(archive, path.stat().st_size)
             arrays = {
@@ -71,10 +72,17 @@ def read(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]
 def is_archive(path: Path) -> bool:
     """Whether a file was written by ``write``, as far as its list of parts tells."""
     try:
+        _check_kind(path)
         with zipfile.ZipFile(path) as archive:
             return f"{HEADER}.npy" in archive.namelist()
     except Exception:  # as above
         return False
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse devices and pipes: the end of an archive is looked for, and these may have none."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError("it is no ordinary file")
 
 
 def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:

@@ -50,6 +50,27 @@ def check_memory(n_bytes: int, what: str) -> None:
         )
 
 
+MAX_RATIO, ALWAYS_FINE = 200, 2**28
+"""How many times its size a file may unpack to, and bytes that any may."""
+
+
+def max_unpacked(n_bytes: int) -> int:
+    """Bytes that a file of this size may unpack to.
+
+    Free memory alone is no measure: a file of a few kB that fits would still take all there is.
+    Measured values hardly shrink to a half, counts and categories to a tenth.
+    """
+    return max(MAX_RATIO * n_bytes, ALWAYS_FINE)
+
+
+def bomb(n_bytes: int, unpacked: int) -> FileError:
+    """What is said of a file that unpacks to more."""
+    return FileError(
+        f"has {n_bytes:,} bytes and unpacks to {unpacked / 2**30:.3g} GiB or more, which no table "
+        "of values does; if it is one, write it without compression, as .npy say"
+    )
+
+
 def need(module: str, extra: str) -> Any:
     """A module that comes with one of sparker's extras, imported only where a file needs it."""
     try:

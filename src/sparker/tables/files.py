@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sparker.tables import formats
 from sparker.tables.apart import open_apart
-from sparker.tables.errors import FileError, short, some
+from sparker.tables.errors import FileError, bomb, max_unpacked, short, some
 from sparker.tables.format import Format
 from sparker.tables.source import Source
 
@@ -48,6 +48,10 @@ STARTS = {
 """How files of some formats begin, and the suffixes they may have."""
 
 
+VALUE = 8
+"""Bytes of a value, once it is read."""
+
+
 @contextmanager
 def open_table(path: str | os.PathLike[str], key: str | None) -> Iterator[Source]:
     """The table in a file; whatever goes wrong while it is open becomes one plain sentence."""
@@ -68,6 +72,7 @@ def open_table(path: str | os.PathLike[str], key: str | None) -> Iterator[Source
             name, count = Counter(source.names).most_common(1)[0] if source.names else ("", 0)
             if count > 1:
                 raise FileError(f"has {count} columns named {name!r}; give each its own name")
+            _check_unpacked(source, file.stat().st_size)
             yield source._replace(format=FORMATS[suffix].name)
     except FileError as error:
         raise FileError(f"{file} {error}") from error.__cause__
@@ -116,6 +121,13 @@ def _check_kind(path: Path, suffix: str) -> None:
     """Refuse what is no file: of a pipe only text can be read, of a device nothing has an end."""
     if not path.is_file() and not (path.is_fifo() and FORMATS[suffix].is_text):
         raise FileError("is no ordinary file; write what it holds into one first")
+
+
+def _check_unpacked(source: Source, size: int) -> None:
+    """Refuse what is far larger than its file; of text, its lines are counted as they come."""
+    unpacked = VALUE * (source.n_rows or 0) * len(source.every)
+    if unpacked > max_unpacked(size):
+        raise bomb(size, unpacked)
 
 
 def _check_start(path: Path, suffix: str) -> None:

@@ -2,13 +2,14 @@
 
 import gzip
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sparker.tables.cells import Cells
-from sparker.tables.errors import FileError, check_memory
+from sparker.tables.errors import FileError, bomb, check_memory, max_unpacked
 from sparker.tables.source import Piece, Source
 
 Block = tuple[Sequence[int], Sequence[Cells]]  # the lines that rows stand in, and their columns
@@ -26,12 +27,16 @@ BYTES_PER_CHARACTER = 24
 @contextmanager
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
     """The lines of a file, compressed or not."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    is_packed = path.suffix.lower() == ".gz"
+    opener = gzip.open if is_packed else open
+    size = path.stat().st_size
+    most = max_unpacked(size) if is_packed and path.is_file() else math.inf
     with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        yield _lines(file)
+        yield _lines(file, size, most)
 
 
-def _lines(file: Any) -> Iterator[str]:
+def _lines(file: Any, size: int, most: float) -> Iterator[str]:
+    n_characters = 0
     for number in itertools.count(1):
         try:
             line = file.readline(LONGEST_LINE)
@@ -42,6 +47,9 @@ def _lines(file: Any) -> Iterator[str]:
             ) from error
         if len(line) == LONGEST_LINE:
             raise FileError(f"has a line {number} without end; is it a table at all?")
+        n_characters += len(line)
+        if n_characters > most:
+            raise bomb(size, n_characters)
         if not line:
             return
         yield line

@@ -1,0 +1,295 @@
+"""A folder of its own for each attack, and the commands that are run there."""
+
+import functools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import psutil
+
+from experiments.reliability.ends import MAX_MIB, Done
+
+MAX_SECONDS = 120.0
+"""For one command; what takes longer hangs. (Readers of files have 60 s of their own.)"""
+
+RESTART = 200
+"""Command lines after which the process inside is begun anew."""
+
+ROOT = Path(__file__).parents[2]
+QUICK = ["--toys", "99", "--kernels", "2", "--steps", "20", "--json"]
+READ = ["--toys", "19", "--statistic", "mahalanobis", "--json"]
+"""As quick as it goes, where only the reading of files matters."""
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """As users have it, on the processor; compiled programs are kept for the other attacks."""
+    kept = {
+        "JAX_PLATFORMS": "cpu",
+        "SPARKER_CACHE": str(_folder() / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+    }
+    return {k: v for k, v in (os.environ | kept | changes).items() if v != ""}
+
+
+@functools.cache
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="sparker-reliability-"))
+
+
+def clean_up() -> None:
+    """Remove all folders."""
+    Inside.end()
+    shutil.rmtree(_folder(), ignore_errors=True)
+    _folder.cache_clear()
+
+
+def tree_bytes(process: psutil.Process) -> int:
+    """What a process and its children have in memory."""
+    total = 0
+    with suppress(psutil.Error):
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                total += one.memory_info().rss
+    return total
+
+
+@contextmanager
+def measured(process_id: int) -> Iterator[list[float]]:
+    """While something runs: how much memory it and its children took at most, beside the first.
+
+    What takes more than it may is stopped, before the machine has none left.
+    """
+    peak = [0.0]
+    is_over = threading.Event()
+
+    def look() -> None:
+        with suppress(psutil.Error):
+            process = psutil.Process(process_id)
+            first = tree_bytes(process)
+            while not is_over.wait(0.05):
+                peak[0] = max(peak[0], (tree_bytes(process) - first) / 2**20)
+                if peak[0] > MAX_MIB:
+                    end_tree(process)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        is_over.set()
+        watcher.join()
+
+
+def end_tree(process: psutil.Process) -> None:
+    """A process and its children, at once."""
+    with suppress(psutil.Error):
+        for one in (*process.children(recursive=True), process):
+            with suppress(psutil.Error):
+                one.kill()
+
+
+def stop(process: subprocess.Popen[Any]) -> None:
+    """A process that we started."""
+    with suppress(psutil.Error):
+        end_tree(psutil.Process(process.pid))
+    process.wait()
+
+
+class Inside:
+    """The process that runs command lines one after the other, see ``inside``."""
+
+    process: subprocess.Popen[str] | None = None
+    n_run = 0
+
+    @classmethod
+    def run(cls, folder: Path, arguments: Sequence[str], seconds: float) -> Done:
+        """One command line."""
+        if cls.process is None or cls.n_run >= RESTART:
+            cls.begin()
+        assert cls.process is not None and cls.process.stdin and cls.process.stdout
+        cls.n_run += 1
+        began = time.monotonic()
+        stopped = threading.Event()
+
+        def too_long() -> None:
+            stopped.set()
+            assert cls.process is not None
+            stop(cls.process)
+
+        watchdog = threading.Timer(seconds, too_long)
+        watchdog.start()
+        with measured(cls.process.pid) as peak:
+            try:
+                cls.process.stdin.write(json.dumps([str(folder), list(arguments)]) + "\n")
+                cls.process.stdin.flush()
+                line = cls.process.stdout.readline()
+            except BrokenPipeError:
+                line = ""
+            watchdog.cancel()
+        took = time.monotonic() - began
+        if not line:
+            code = None if stopped.is_set() else cls.process.wait()
+            cls.process = None
+            return Done(code, "", "the process was ended", took, peak[0])
+        return Done(*json.loads(line), took, peak[0])
+
+    @classmethod
+    def begin(cls) -> None:
+        """Start it."""
+        cls.end()
+        cls.process = subprocess.Popen(
+            [sys.executable, "-m", "experiments.reliability.inside"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env=environment(),
+        )
+        cls.n_run = 0
+
+    @classmethod
+    def end(cls) -> None:
+        """Stop it."""
+        if cls.process is not None:
+            stop(cls.process)
+            cls.process = None
+
+
+class Box:
+    """Where an attack takes place: files, and commands that read them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ran: list[Done] = []
+
+    def __truediv__(self, name: str) -> Path:
+        """A file in it."""
+        return self.folder / name
+
+    def inside(self, *arguments: object, seconds: float = MAX_SECONDS) -> Done:
+        """A command line, in a process that runs many."""
+        done = Inside.run(self.folder, list(map(str, arguments)), seconds)
+        self.ran.append(done)
+        return done
+
+    def begin(self, *arguments: object, code: str | None = None, **how: Any) -> subprocess.Popen[str]:
+        """A command line in a process of its own; or a program in Python, which has arguments."""
+        program = ["-m", "sparker"] if code is None else ["-c", code]
+        settings: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "text": True,
+            "errors": "replace",
+            "cwd": self.folder,
+            "env": environment(**how.pop("variables", {})),
+        }
+        return subprocess.Popen(
+            [sys.executable, *how.pop("python", ()), *program, *map(str, arguments)],
+            **(settings | how),
+        )
+
+    def ended(self, process: subprocess.Popen[str], seconds: float = MAX_SECONDS) -> Done:
+        """What became of it."""
+        began = time.monotonic()
+        with measured(process.pid) as peak:
+            try:
+                out, err = process.communicate(timeout=seconds)
+                code: int | None = process.returncode
+            except subprocess.TimeoutExpired:
+                stop(process)
+                out, err = process.communicate()
+                code = None
+        done = Done(code, out or "", err or "", time.monotonic() - began, peak[0])
+        self.ran.append(done)
+        return done
+
+    def outside(self, *arguments: object, seconds: float = MAX_SECONDS, **how: Any) -> Done:
+        """A command line in a process of its own, to its end."""
+        return self.ended(self.begin(*arguments, **how), seconds)
+
+    def samples(self, planted: bool = True) -> None:
+        """``reference.npy`` and ``data.npy``."""
+        reference, data = samples(planted=planted)
+        np.save(self / "reference.npy", reference)
+        np.save(self / "data.npy", data)
+
+    def copy(self, name: str) -> Path:
+        """One of the files that all attacks share: monitor, result, store, batches."""
+        source = shared() / name
+        if source.is_dir():
+            return Path(shutil.copytree(source, self / name))
+        return Path(shutil.copy(source, self / name))
+
+
+@contextmanager
+def box() -> Iterator[Box]:
+    """A new one."""
+    folder = Path(tempfile.mkdtemp(dir=_folder()))
+    try:
+        yield Box(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def samples(seed: int = 0, *, planted: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """A thousand reference rows and 200 data rows of two columns; a tenth lies where few do."""
+    rng = np.random.default_rng([seed, 20])
+    reference, data = rng.normal(size=(1000, 2)), rng.normal(size=(200, 2))
+    if planted:
+        data[:20] = [2.5, 2.5] + 0.2 * data[:20]
+    return reference, data
+
+
+@functools.cache
+def shared() -> Path:
+    """Files of ours that attacks change: a result, a store, a monitor, and two batches for it."""
+    here = Box(_folder() / "shared")
+    here.folder.mkdir()
+    here.samples()
+    rng = np.random.default_rng(3)
+    np.save(here / "quiet.npy", rng.normal(size=(40, 2)))
+    np.save(here / "strange.npy", 3 + 0.2 * rng.normal(size=(40, 2)))
+    commands: list[list[str]] = [
+        ["test", "reference.npy", "data.npy", *QUICK, "--store", "store", "--save", "result.npz"],
+        ["calibrate", "reference.npy", "monitor.npz", "--batch-size", "40", *QUICK[:-1]],
+    ]
+    for command in commands:
+        done = here.inside(*command)
+        if done.code:
+            raise RuntimeError(f"{command}: {done.err}")
+    return here.folder
+
+
+def when(is_so: Callable[[], object], seconds: float = MAX_SECONDS) -> bool:
+    """Wait until something is so."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if is_so():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def send(process: subprocess.Popen[Any], number: int) -> None:
+    """A signal, if it still runs."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.Signals(number))
+
+
+def lines(file: IO[str] | Path | str) -> list[dict[str, Any]]:
+    """Lines of JSON."""
+    text = file.read_text() if isinstance(file, Path) else file if isinstance(file, str) else ""
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]

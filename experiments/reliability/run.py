@@ -1,0 +1,105 @@
+"""Attacks on sparker from outside, as users run it, and what became of them.
+
+    python -m experiments.reliability.run [--only GROUP] [--cases N] [--named TEXT]
+
+Each attack has a folder of its own, and is judged by ``ends``: a right answer, one clear error
+(exit code 2) or a warning that names what is wrong is handled; a traceback, exit code 3, a wrong
+answer in silence, a lost file, a hang, a signal or memory beyond a limit is not. Groups are
+written into ``result.json`` as they are done; ``--only`` replaces one and keeps the others. Random
+attacks have N seeds each, or a share of that where one is slow.
+"""
+
+import argparse
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from experiments.record import as_text
+from experiments.reliability import (  # noqa: F401
+    environments,
+    faults,
+    files,
+    kept,
+    numerics,
+    options,
+    packaging,
+    watching,
+)
+from experiments.reliability.attack import ATTACKS, GROUPS, Attack
+from experiments.reliability.box import box, clean_up
+from experiments.reliability.ends import Done, NotHandled
+from sparker.system.versions import versions
+
+RESULT = Path(__file__).parent / "result.json"
+
+
+def main() -> None:
+    """As the options say."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=GROUPS, action="append", help="this group of attacks")
+    parser.add_argument("--cases", type=int, default=100, help="seeds of each random attack")
+    parser.add_argument("--named", default="", help="attacks with this in their names, not kept")
+    parser.add_argument("--output", type=Path, default=RESULT)
+    wanted = parser.parse_args()
+    try:
+        for group in wanted.only or GROUPS:
+            attacks = [a for a in ATTACKS if a.group == group and wanted.named in a.name]
+            began = time.monotonic()
+            rows = [attacked(one, wanted.cases) for one in attacks]
+            if not wanted.named:
+                keep(wanted.output, group, rows, wanted.cases, time.monotonic() - began)
+    finally:
+        clean_up()
+
+
+def attacked(one: Attack, n_cases: int) -> dict[str, Any]:
+    """What became of an attack, over all its seeds."""
+    seeds: list[int | None] = [None]
+    if one.share:
+        seeds = list(range(max(1, round(n_cases * one.share))))
+    failed = []
+    runs: list[Done] = []
+    for seed in seeds:
+        with box() as here:
+            try:
+                one.act(here) if seed is None else one.act(here, seed)
+            except NotHandled as what:
+                failed.append({"seed": seed, "what": str(what)})
+                print(f"NOT HANDLED {one.group}: {one.name} ({seed}): {what}", flush=True)
+            runs += here.ran
+    print(f"{len(seeds) - len(failed)} of {len(seeds)} {one.group}: {one.name}", flush=True)
+    return {
+        "name": one.name,
+        "expected": one.expected,
+        "tried": len(seeds),
+        "handled": len(seeds) - len(failed),
+        "failed": failed,
+        "exit_codes": dict(sorted(Counter(str(run.code) for run in runs).items())),
+        "slowest_s": round(max((run.seconds for run in runs), default=0), 1),
+        "peak_MiB": round(max((run.peak for run in runs), default=0)),
+    }
+
+
+def keep(
+    path: Path, group: str, rows: list[dict[str, Any]], n_cases: int, seconds: float
+) -> None:
+    """Put a group into the result, beside the others."""
+    result = json.loads(path.read_text()) if path.exists() else {"groups": {}}
+    result["command"] = "python -m experiments.reliability.run"
+    groups = result["groups"]
+    groups[group] = {
+        "cases": n_cases,
+        "versions": versions(),
+        "seconds": round(seconds),
+        "attacks": rows,
+    }
+    result["groups"] = {name: groups[name] for name in GROUPS if name in groups}
+    path.write_text(as_text(result))
+
+
+if __name__ == "__main__":
+    main()
