@@ -6,19 +6,16 @@ of the header, any array may be another one.
 """
 
 import functools
-import io
 import json
-import struct
 import time
-import zipfile
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-import sparker
 from experiments.reliability.damage import BYTES, MEMBERS
 from experiments.reliability.forgery import forged
+
+import sparker
 from sparker import report
 from sparker.calibration import store as stores
 from sparker.calibration.chunk_file import KIND as CHUNK_OF_TOYS

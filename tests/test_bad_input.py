@@ -382,7 +382,10 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"steps": 0}, "whole numbers, 1 <= n_widths <= steps <= 1,000,000, got n_widths 10 and steps 0"),
+        (
+            {"steps": 0},
+            "whole numbers, 1 <= n_widths <= steps <= 1,000,000, got n_widths 10 and steps 0",
+        ),
         ({"steps": 5}, "got n_widths 10 and steps 5"),
         ({"n_widths": 0}, "got n_widths 0"),
         ({"steps": 10**9}, "got n_widths 10 and steps 1000000000"),

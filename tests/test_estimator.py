@@ -308,7 +308,7 @@ def test_the_label_of_the_reference_is_known_or_named(fitted, labels, reference)
         (np.zeros(20), "one class only"),
         (np.arange(20) % 3, "Only binary .* type of the target is multiclass"),
         (np.linspace(0, 1, 20), "Unknown label type: "),
-        (np.arange(20) == 0, "data has 1 rows, fewer than the 2 kernels"),
+        (np.arange(20) == 0, "data has 1 row, fewer than the 2 kernels"),
         (
             np.repeat(["a", "b"], 10),
             "classes a and b, .* reference rows: name .* by reference=, or",

@@ -322,6 +322,19 @@ def test_signals_end_a_command_whatever_it_does(at, body, number, code, words):
     assert time.monotonic() - began < GRACE + 10
 
 
+def test_ctrl_c_that_is_ignored_stays_ignored(at):
+    """As for what nohup, or a shell's &, starts."""
+    waits = 'print("here", flush=True); time.sleep(2); return known'
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    process = child(ignore + STUCK.format(waits), *TEST, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "Interrupted" not in said
+    assert "p-value" in out
+
+
 def test_both_endings_have_a_code_of_their_own(at, monkeypatch):
     for stop, code in ((KeyboardInterrupt, 130), (Terminated, 143)):
 

@@ -4,19 +4,23 @@ They do not reach for other files, and they take neither this process nor its me
 """
 
 import gzip
+import json
 import os
 import sys
 import time
 import tracemalloc
+import zipfile
 
 import h5py
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from experiments.reliability.damage import mutated
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from test_tables import NAMED, UNNAMED
 
-from experiments.reliability.damage import mutated
 from sparker.cli.main import main
 from sparker.tables import FileError, apart, describe, errors, files, read, source, text
 
@@ -279,6 +283,7 @@ def test_a_file_that_unpacks_to_far_more_than_it_has_is_refused(tmp_path, monkey
     write[name]()
     assert read(path).points.shape == zeros.shape  # a few are always fine
     monkeypatch.setattr(errors, "ALWAYS_FINE", 10**5)
+    monkeypatch.setattr(errors, "MAX_RATIO", 50)
     refuse_reading(path, f"has {path.stat().st_size:,} bytes and unpacks to", "as .npy say")
     monkeypatch.setattr(errors, "MAX_RATIO", 10**5)
     assert read(path).points.shape == zeros.shape
@@ -407,3 +412,70 @@ def test_wrong_bytes_end_with_an_answer_or_a_reason(tmp_path, monkeypatch, name)
 def test_many_wrong_bytes_end_with_an_answer_or_a_reason(tmp_path, monkeypatch, name):
     """Run by ``pytest -m slow tests/test_poisoned_files.py``; seeds are kept."""
     survive(tmp_path, monkeypatch, name, MANY_SEEDS)
+
+
+# --- Anything at all ------------------------------------------------------------------------------
+
+anything = settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+CELLS = st.one_of(
+    st.sampled_from(["", "1", "-2.5", "1e999", "nan", "NA", "inf", '"', "True", "2024-01-01", "a"]),
+    st.text(max_size=5),
+    st.floats().map(repr),
+    st.integers().map(str),
+)
+CSV = st.lists(st.lists(CELLS, max_size=4).map(",".join), max_size=8).map("\n".join)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+JSON_LINES = st.lists(VALUES.map(json.dumps) | st.text(max_size=5), max_size=8).map("\n".join)
+DESCRIBED = st.one_of(
+    st.sampled_from(["<f8", ">f4", "|b1", "<M8[ns]", "<U3", "|O", "|V8", "c16", [("a", "<i8")]]),
+    st.text(max_size=5),
+)
+SHAPES = st.lists(st.one_of(st.integers(-1, 9), st.just(2**63)), max_size=3).map(tuple)
+
+
+def read_or_refused(path):
+    """A table, or one line that names the file."""
+    for look in (read, describe):
+        try:
+            look(path)
+        except FileError as error:
+            assert str(error).startswith(str(path))
+            assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"), [("x.csv", CSV), ("x.tsv", CSV), ("x.jsonl", JSON_LINES)]
+)
+@anything
+@given(data=st.data())
+def test_any_text_is_a_table_or_refused(tmp_path, name, texts, data):
+    (tmp_path / name).write_text(data.draw(texts), errors="surrogatepass", newline="")
+    read_or_refused(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz"])
+@anything
+@given(st.data(), DESCRIBED, SHAPES, st.booleans(), st.binary(max_size=200))
+def test_any_array_is_a_table_or_refused(tmp_path, name, data, kind, shape, by_columns, content):
+    head = {"descr": kind, "fortran_order": by_columns, "shape": shape}
+    if data.draw(st.booleans()):
+        del head[data.draw(st.sampled_from(sorted(head)))]
+    text = repr(head).encode() + b"\n"
+    array = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
+    path = tmp_path / name
+    if name == "x.npz":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("X.npy", array)
+    else:
+        path.write_bytes(array)
+    read_or_refused(path)

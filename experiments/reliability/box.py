@@ -17,7 +17,6 @@ from typing import IO, Any
 
 import numpy as np
 import psutil
-
 from experiments.reliability.ends import MAX_MIB, Done
 
 MAX_SECONDS = 120.0
@@ -117,7 +116,9 @@ class Inside:
         """One command line."""
         if cls.process is None or cls.n_run >= RESTART:
             cls.begin()
-        assert cls.process is not None and cls.process.stdin and cls.process.stdout
+        assert cls.process is not None
+        assert cls.process.stdin is not None
+        assert cls.process.stdout is not None
         cls.n_run += 1
         began = time.monotonic()
         stopped = threading.Event()
@@ -184,7 +185,9 @@ class Box:
         self.ran.append(done)
         return done
 
-    def begin(self, *arguments: object, code: str | None = None, **how: Any) -> subprocess.Popen[str]:
+    def begin(
+        self, *arguments: object, code: str | None = None, **how: Any
+    ) -> subprocess.Popen[str]:
         """A command line in a process of its own; or a program in Python, which has arguments."""
         program = ["-m", "sparker"] if code is None else ["-c", code]
         settings: dict[str, Any] = {

@@ -146,5 +146,3 @@ def compress(rng: Rng, whole: bytes, other: bytes) -> bytes:
 
 BYTES = flip, flip_what_counts, cut, cut_out, splice, repeat, overwrite, large_number
 MEMBERS = twice, swap, leave_out, rename, foreign, compress
-
-

@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-
 from experiments.reliability.attack import attack
 from experiments.reliability.box import QUICK, Box, environment
 from experiments.reliability.ends import Done, check, p_value, plain, refused
@@ -37,13 +36,16 @@ def same(here: Box, done: Done) -> None:
 @attack("environments", "four tests at once, in threads", "what each gives alone")
 def threads(here: Box) -> None:
     """The library."""
-    code = LIBRARY + """
+    code = (
+        LIBRARY
+        + """
 found = {}
 threads = [threading.Thread(target=lambda s=s: found.update({s: one(s)})) for s in range(4)]
 for t in threads: t.start()
 for t in threads: t.join()
 print(all(found[s] == one(s) for s in range(4)))
 """
+    )
     done = plain(here.outside(code=code))
     check(done.out.strip() == "True", done.out + done.said)
 
@@ -51,7 +53,9 @@ print(all(found[s] == one(s) for s in range(4)))
 @attack("environments", "a fork after a test", "an error at once, in the child")
 def fork(here: Box) -> None:
     """JAX's threads do not come along."""
-    code = LIBRARY + """
+    code = (
+        LIBRARY
+        + """
 one(0)
 warnings.simplefilter("ignore")
 def child():
@@ -61,6 +65,7 @@ process = multiprocessing.get_context("fork").Process(target=child)
 process.start(); process.join(20)
 if process.is_alive(): process.kill(); print("it hangs")
 """
+    )
     done = plain(here.outside(code=code))
     check("forked from one in which sparker had computed" in done.out, done.out)
 
@@ -68,12 +73,15 @@ if process.is_alive(): process.kill(); print("it hangs")
 @attack("environments", "a fork before any test", "an answer")
 def early_fork(here: Box) -> None:
     """After the import."""
-    code = LIBRARY + """
+    code = (
+        LIBRARY
+        + """
 warnings.simplefilter("ignore")
 process = multiprocessing.get_context("fork").Process(target=lambda: print(one(0), flush=True))
 process.start(); process.join(60)
 print(one(0))
 """
+    )
     done = plain(here.outside(code=code))
     first, second = done.out.split()
     check(first == second, done.out)
@@ -82,12 +90,17 @@ print(one(0))
 @attack("environments", "processes that are spawned", "the same p-value in each")
 def spawn(here: Box) -> None:
     """As a pool does it."""
-    (here / "spawned.py").write_text(LIBRARY + """
+    (here / "spawned.py").write_text(
+        LIBRARY
+        + """
 if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         print(len(set(pool.map(one, [3, 3]))))
-""")
-    done = plain(here.outside(code="import runpy; runpy.run_path('spawned.py', run_name='__main__')"))
+"""
+    )
+    done = plain(
+        here.outside(code="import runpy; runpy.run_path('spawned.py', run_name='__main__')")
+    )
     check(done.out.strip() == "1", done.out + done.said)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from experiments.reliability.attack import attack, random_attack
 from experiments.reliability.box import QUICK, Box, send, shared, when
 from experiments.reliability.ends import Done, check, p_value, plain, refused
@@ -62,7 +61,9 @@ def ended_by(here: Box, seed: int, number: int) -> Done:
     return done
 
 
-@random_attack("faults", "kill -9 at a random moment", "goes on to the same p-value, bit by bit", 0.1)
+@random_attack(
+    "faults", "kill -9 at a random moment", "goes on to the same p-value, bit by bit", 0.1
+)
 def killed(here: Box, seed: int) -> None:
     """With a store."""
     done = ended_by(here, seed, signal.SIGKILL)
@@ -90,9 +91,7 @@ def interrupted(here: Box, seed: int) -> None:
 def ignored(here: Box) -> None:
     """Ignored signals stay ignored."""
     here.samples()
-    process = here.begin(
-        *TEST, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
-    )
+    process = here.begin(*TEST, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     for _ in range(3):
         when(lambda: process.poll() is not None, whole()[1] / 5)
         send(process, signal.SIGINT)
@@ -166,7 +165,9 @@ def closed_stdout(here: Box) -> None:
 def rows_to_stdout(here: Box) -> None:
     """Devices are not replaced."""
     here.samples()
-    done = here.outside(*[x for x in TEST[:-2] if x != "--json"], "--rows", "/dev/stdout", "--save", "result.npz")
+    done = here.outside(
+        *[x for x in TEST[:-2] if x != "--json"], "--rows", "/dev/stdout", "--save", "result.npz"
+    )
     plain(done)
     check(done.code == 0, f"exit code {done.code}: {done.said}")
     check(len(done.out.splitlines()) > 200, "rows were lost")
@@ -228,7 +229,9 @@ def removed_manifest(here: Box) -> None:
     goes_on(here)
 
 
-@attack("faults", "half a chunk, as an old system may leave it", "error that names it, then goes on")
+@attack(
+    "faults", "half a chunk, as an old system may leave it", "error that names it, then goes on"
+)
 def half_chunk(here: Box) -> None:
     """Cut off in the middle."""
     here.samples()
@@ -376,5 +379,3 @@ print(again.p_value == sparker.test(a, b, progress=False, **settings).p_value)
 """
     done = plain(here.outside(code=code))
     check(done.out.strip() == "True", done.said)
-
-

@@ -6,7 +6,6 @@ import os
 import threading
 import time
 import zipfile
-import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import uproot
-
 from experiments.reliability.attack import attack, random_attack
 from experiments.reliability.box import READ, Box, samples
 from experiments.reliability.damage import mutated
@@ -361,7 +359,9 @@ def many_columns(here: Box) -> None:
     rng = np.random.default_rng(0)
     names = ",".join(f"column {i}" for i in range(40_000))
     for name, n in (("a.csv", 12), ("b.csv", 6)):
-        np.savetxt(here / name, rng.normal(size=(n, 40_000)), "%.3f", ",", header=names, comments="")
+        np.savetxt(
+            here / name, rng.normal(size=(n, 40_000)), "%.3f", ",", header=names, comments=""
+        )
     either(here.inside("info", "a.csv", seconds=60))
     p_value(here.inside("test", "a.csv", "b.csv", *READ, seconds=60))
 

@@ -64,5 +64,3 @@ def forged(rng: Rng, kind: str, path: Path, to: Path) -> None:
             name = list(arrays)[rng.integers(len(arrays))]
             arrays[name] = forge_array(rng, arrays[name], list(arrays.values()))
     archive.write(to, header, arrays)
-
-

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from experiments.reliability.attack import attack, random_attack
 from experiments.reliability.box import QUICK, Box, shared
 from experiments.reliability.damage import BYTES, MEMBERS, members_of, zipped
 from experiments.reliability.ends import Done, check, either, p_value, plain, refused
 from experiments.reliability.forgery import forged
+
 from sparker.findings.saved import KIND as RESULT
 from sparker.monitor import KIND as MONITOR
 from sparker.system import archive
@@ -278,7 +278,9 @@ def declare(kind: str) -> None:
         path.write_bytes(ways[seed % len(ways)](rng, whole, other))
         expected = whole if path.read_bytes() == whole else None
         done = either(here.inside("info", path.name))
-        check(expected is not None or done.code == 2 or is_same(path, whole, kind), "taken as it is")
+        check(
+            expected is not None or done.code == 2 or is_same(path, whole, kind), "taken as it is"
+        )
 
     @random_attack("kept", f"a {kind} forged, with its digest", "answer or error")
     def forgery(here: Box, seed: int) -> None:
@@ -315,7 +317,7 @@ declare(MONITOR)
 def hostile_texts(here: Box) -> None:
     """Through a table, as users bring it."""
     rng = np.random.default_rng(0)
-    name = f'x{HOSTILE}'
+    name = f"x{HOSTILE}"
     for file, n in (("reference.jsonl", 200), ("data.jsonl", 60)):
         rows = [
             {name: float(x), "kind": str(kind), "note": HOSTILE}

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-
 from experiments.reliability.attack import attack
 from experiments.reliability.box import QUICK, Box, samples
 from experiments.reliability.ends import compatible, either, found, p_value, plain, refused, warned
@@ -38,7 +37,8 @@ CHANGES: dict[str, tuple[Change, Change]] = {
     "an offset of 1e12 and a spread of 1e-3": (lambda x: 1e12 + 1e-3 * x,) * 2,
     "an offset of 1e6, single precision": (lambda x: (1e6 + x).astype(np.float32),) * 2,
     "whole numbers beyond 2^53": (lambda x: 2**60 + np.round(1000 * x).astype(np.int64),) * 2,
-    "whole numbers of 8 bits": (lambda x: np.clip(np.round(20 * x), -128, 127).astype(np.int8),) * 2,
+    "whole numbers of 8 bits": (lambda x: np.clip(np.round(20 * x), -128, 127).astype(np.int8),)
+    * 2,
     "half precision": (lambda x: x.astype(np.float16),) * 2,
     "big-endian numbers": (lambda x: x.astype(">f8"),) * 2,
     "one reference row at (1000, 1000)": (outlier(1000), lambda x: x),

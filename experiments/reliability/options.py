@@ -2,10 +2,10 @@
 
 import click
 import numpy as np
-
 from experiments.reliability.attack import attack
 from experiments.reliability.box import QUICK, READ, Box
 from experiments.reliability.ends import check, either, plain, refused
+
 from sparker.cli.main import main
 
 NO_NUMBERS = ("nan", "inf", "-inf", "1e400", "", "ten", "0x10", "١٢", "--")
@@ -106,7 +106,16 @@ def declare_contradiction(name: str, given: list[str]) -> None:
         if "--stream" in given or "--scheduler" in given or "--store" in given:
             quick = QUICK[:-1]
             own = []
-        refused(here.inside("test", "reference.npy", "data.npy", *quick[:-1] if quick is READ else quick, *own, *given))
+        refused(
+            here.inside(
+                "test",
+                "reference.npy",
+                "data.npy",
+                *quick[:-1] if quick is READ else quick,
+                *own,
+                *given,
+            )
+        )
 
 
 for _name, _given in CONTRADICTIONS.items():
@@ -129,7 +138,9 @@ def alpha(here: Box) -> None:
     refused(here.inside("test", "reference.npy", "data.npy", "--alpha", "nan"), "nan")
 
 
-@attack("options", "settings of the library that are no numbers, or huge", "ValueError or TypeError")
+@attack(
+    "options", "settings of the library that are no numbers, or huge", "ValueError or TypeError"
+)
 def library(here: Box) -> None:
     """In a process of its own, each within seconds."""
     code = """

@@ -30,6 +30,7 @@ from experiments.reliability import (  # noqa: F401
 from experiments.reliability.attack import ATTACKS, GROUPS, Attack
 from experiments.reliability.box import box, clean_up
 from experiments.reliability.ends import Done, NotHandled
+
 from sparker.system.versions import versions
 
 RESULT = Path(__file__).parent / "result.json"
@@ -84,9 +85,7 @@ def attacked(one: Attack, n_cases: int) -> dict[str, Any]:
     }
 
 
-def keep(
-    path: Path, group: str, rows: list[dict[str, Any]], n_cases: int, seconds: float
-) -> None:
+def keep(path: Path, group: str, rows: list[dict[str, Any]], n_cases: int, seconds: float) -> None:
     """Put a group into the result, beside the others."""
     result = json.loads(path.read_text()) if path.exists() else {"groups": {}}
     result["command"] = "python -m experiments.reliability.run"

@@ -10,7 +10,6 @@ import time
 from typing import Any
 
 import numpy as np
-
 from experiments.reliability.attack import attack
 from experiments.reliability.box import Box, lines, send, when
 from experiments.reliability.ends import check, plain, refused
@@ -232,7 +231,9 @@ def full_journal(here: Box) -> None:
     check(not text or text.endswith("\n"), "half a line in the journal")
 
 
-@attack("watch", "a journal that was cut off, one of another program, and none", "goes on, or error")
+@attack(
+    "watch", "a journal that was cut off, one of another program, and none", "goes on, or error"
+)
 def wrong_journal(here: Box) -> None:
     """What is no journal is left alone."""
     ready(here)
@@ -268,7 +269,9 @@ BATCHES = {
 }
 
 
-@attack("watch", "batches of noise, words, other columns, missing values", "a line each, others tested")
+@attack(
+    "watch", "batches of noise, words, other columns, missing values", "a line each, others tested"
+)
 def wrong_batches(here: Box) -> None:
     """No batch stops the others."""
     ready(here)

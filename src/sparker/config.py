@@ -6,7 +6,6 @@ from dataclasses import MISSING, dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.calibration.combine import Combination, harmonic

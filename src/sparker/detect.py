@@ -192,13 +192,7 @@ class Experiment(NamedTuple):
         timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
-        lowered: tuple[str, ...] = ()
-        if table.lowered_to is not None:
-            lowered = (
-                f"memory ran out, and toys were then made {table.lowered_to} at a time; they are "
-                "the same up to rounding",
-            )
-        found["notes"] = (*self.notes, *lowered, *found["notes"], *unexplained)
+        found["notes"] = (*self.notes, *table.notes, *found["notes"], *unexplained)
         settings = {
             **self.description,
             "n_toys": self.n_toys,

@@ -189,14 +189,17 @@ class Monitor:
     def notes_for(self, batch_size: int) -> tuple[str, ...]:
         """What to know of tests of batches of this size; every result says it again."""
         n_rows = len(self.reference)
+        notes = self.notes
+        if batch_size in self.calibrations:
+            notes += tuple(map(str, self.calibrations[batch_size].settings.get("notes", ())))
         if n_rows >= MIN_BATCHES * batch_size:
-            return self.notes
+            return notes
         few = (
             f"the reference has {n_rows} rows, fewer than {MIN_BATCHES} batches "
             f"of {batch_size}: all batches share what is peculiar to it, and the rate of false "
             "alarms may be several times alpha; sparker.test relabels each batch, and is exact"
         )
-        return (*self.notes, few)
+        return (*notes, few)
 
     def test(self, batch: ArrayLike, *, explain: bool = True) -> TestResult:
         """Test one batch against the reference; one of a new size makes its toys first.

@@ -61,7 +61,7 @@ def for_size(
     )
     return Calibration(
         table.first(n_toys + 1, start=1),
-        {**description, "n_toys": n_toys, "labellings": None, "stop": None},
+        {**description, "n_toys": n_toys, "labellings": None, "stop": None, "notes": table.notes},
     )
 
 

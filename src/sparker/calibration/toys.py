@@ -52,6 +52,16 @@ class Table:
     lowered_to: int | None = None
     """Toys at a time in the end, where memory ran out for more."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of how the toys were made."""
+        if self.lowered_to is None:
+            return ()
+        return (
+            f"memory ran out, and toys were then made {self.lowered_to} at a time; they are the "
+            "same up to rounding",
+        )
+
     def add(self, chunk: Chunk) -> None:
         """Take in a chunk, as it was trained or as it was stored."""
         numbers, measured, models = chunk

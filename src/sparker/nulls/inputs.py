@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from sparker.engine.sample import as_weights
 from sparker.streaming.reference import Held, Reference, as_reference
+from sparker.system.numbers import counted
 
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike] | Callable[[Any], ArrayLike]
 """Weights of the reference rows; those and the weights of the data rows; or a function of rows."""
@@ -55,8 +56,8 @@ class Samples(NamedTuple):
         for name, rows in (("reference", self.reference), ("data", self.data)):
             if len(rows) < n:
                 raise ValueError(
-                    f"{name} has {len(rows)} rows, fewer than the {n} kernels; take more rows "
-                    "or a config with fewer kernels"
+                    f"{name} has {counted(len(rows), 'row')}, fewer than the {n} kernels; take "
+                    "more rows or a config with fewer kernels"
                 )
 
 

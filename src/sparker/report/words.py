@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sparker.calibration.pvalues import ends_in_sigmas
 from sparker.calibration.tail import TailFit
 from sparker.findings.result import Result
+from sparker.system.numbers import counted
 
 DIFFERENCE = (
     "A difference is not yet a discovery: a new phenomenon, a flaw of the reference and a change "
@@ -127,12 +128,8 @@ def _estimate(tail: TailFit) -> str:
     return f"{AT_MOST * tail.at_reach}{number(tail.p_value, 2)}"
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' if n != 1 else ''}"
-
-
 def _bare_headline(result: Result) -> str:
-    above, n = result.above, _count(result.n_toys, "anomaly-free experiment")
+    above, n = result.above, counted(result.n_toys, "anomaly-free experiment")
     if above == 0:
         return f"None of {n} looks as different as the data"
     look = "looks" if above == 1 else "look"
@@ -162,7 +159,7 @@ def _sentences(result: Result, kind: str, alpha: float | None, tail: TailFit | N
     if alpha is not None:  # or the headline says so
         look = "looks" if above == 1 else "look"
         sentences.append(
-            f"{above:,} of {_count(n, 'anomaly-free experiment')} {look} at least as different "
+            f"{above:,} of {counted(n, 'anomaly-free experiment')} {look} at least as different "
             "from the reference as the data do."
         )
     if above == 0 and result.n_labellings is not None:
@@ -172,7 +169,7 @@ def _sentences(result: Result, kind: str, alpha: float | None, tail: TailFit | N
         )
     elif above == 0:
         sentences.append(
-            f"With {_count(n, 'experiment')} the p-value cannot fall below 1/{n + 1:,}: the data "
+            f"With {counted(n, 'experiment')} the p-value cannot fall below 1/{n + 1:,}: the data "
             "may be further out than these experiments can tell, and more of them would show it."
         )
     else:
@@ -201,7 +198,7 @@ def _cautions(result: Result, alpha: float | None, kind: str) -> list[str]:
     cautions = [*(one.text for one in result.warnings), *result.notes]
     if result.n_failed:
         cautions.append(
-            f"{_count(result.n_failed, 'anomaly-free experiment')} did not stay finite and "
+            f"{counted(result.n_failed, 'anomaly-free experiment')} did not stay finite and "
             f"{'counts' if result.n_failed == 1 else 'count'} as more extreme than the data, which "
             "makes the p-value larger, never smaller."
         )
@@ -209,7 +206,7 @@ def _cautions(result: Result, alpha: float | None, kind: str) -> list[str]:
         low, high = result.interval
         if kind == "open":
             cautions.append(
-                f"{_count(result.n_toys, 'experiment')} cannot give a p-value below "
+                f"{counted(result.n_toys, 'experiment')} cannot give a p-value below "
                 f"{number(1 / (result.n_toys + 1))}, so the level {alpha:g} was out of reach; "
                 f"{MORE}."
             )

@@ -14,6 +14,7 @@ from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, Room, check_whole
 from sparker.statistics.contract import Evaluate, Statistic, one_by_one
+from sparker.system.numbers import counted
 
 AT_ONCE = 16
 """Toys of a chunk, which are classified one by one: often enough to see them advance."""
@@ -96,7 +97,7 @@ class ClassifierTwoSample(Statistic):
         for name, rows in (("data", is_data), ("reference", ~is_data)):
             if rows.sum() < self.n_folds:
                 raise ValueError(
-                    f"{name} has {rows.sum()} rows, fewer than the {self.n_folds} folds"
+                    f"{name} has {counted(rows.sum(), 'row')}, fewer than the {self.n_folds} folds"
                 )
         fold = np.empty(len(x), int)
         for rows in (is_data, ~is_data):  # each sample spread evenly over the folds

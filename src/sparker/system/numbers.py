@@ -1,4 +1,4 @@
-"""Numbers that users and files give."""
+"""Numbers that users and files give, and how they are said."""
 
 from typing import Any
 
@@ -13,3 +13,12 @@ def is_whole(value: Any) -> bool:
         return bool(int(value) == value)
     except (TypeError, ValueError, OverflowError):
         return False
+
+
+def counted(n: int, what: str) -> str:
+    """So many things.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
