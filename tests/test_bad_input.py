@@ -384,7 +384,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
     [
         (
             {"steps": 0},
-            "whole numbers, 1 <= n_widths <= steps <= 1,000,000, got n_widths 10 and steps 0",
+            "1 <= n_widths <= steps <= 1,000,000, got n_widths 10 and steps 0",
         ),
         ({"steps": 5}, "got n_widths 10 and steps 5"),
         ({"n_widths": 0}, "got n_widths 0"),

@@ -449,8 +449,9 @@ def read_or_refused(path):
         try:
             look(path)
         except FileError as error:
-            assert str(error).startswith(str(path))
-            assert "\n" not in str(error)
+            said = str(error)
+            assert said.startswith(str(path)), said
+            assert "\n" not in said
 
 
 @pytest.mark.parametrize(

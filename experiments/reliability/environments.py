@@ -98,9 +98,8 @@ if __name__ == "__main__":
         print(len(set(pool.map(one, [3, 3]))))
 """
     )
-    done = plain(
-        here.outside(code="import runpy; runpy.run_path('spawned.py', run_name='__main__')")
-    )
+    code = "import runpy; runpy.run_path('spawned.py', run_name='__main__')"
+    done = plain(here.outside(code=code))
     check(done.out.strip() == "1", done.out + done.said)
 
 

@@ -61,9 +61,7 @@ def ended_by(here: Box, seed: int, number: int) -> Done:
     return done
 
 
-@random_attack(
-    "faults", "kill -9 at a random moment", "goes on to the same p-value, bit by bit", 0.1
-)
+@random_attack("faults", "kill -9 at a random moment", "goes on to the same p-value", 0.1)
 def killed(here: Box, seed: int) -> None:
     """With a store."""
     done = ended_by(here, seed, signal.SIGKILL)
@@ -165,9 +163,8 @@ def closed_stdout(here: Box) -> None:
 def rows_to_stdout(here: Box) -> None:
     """Devices are not replaced."""
     here.samples()
-    done = here.outside(
-        *[x for x in TEST[:-2] if x != "--json"], "--rows", "/dev/stdout", "--save", "result.npz"
-    )
+    words = [word for word in TEST[:-2] if word != "--json"]
+    done = here.outside(*words, "--rows", "/dev/stdout", "--save", "result.npz")
     plain(done)
     check(done.code == 0, f"exit code {done.code}: {done.said}")
     check(len(done.out.splitlines()) > 200, "rows were lost")
@@ -229,9 +226,7 @@ def removed_manifest(here: Box) -> None:
     goes_on(here)
 
 
-@attack(
-    "faults", "half a chunk, as an old system may leave it", "error that names it, then goes on"
-)
+@attack("faults", "half a chunk, as an old system may leave it", "error that names it; goes on")
 def half_chunk(here: Box) -> None:
     """Cut off in the middle."""
     here.samples()

@@ -267,12 +267,6 @@ def pickled(here: Box) -> None:
 # --- Sizes ----------------------------------------------------------------------------------------
 
 
-def bomb(here: Box, name: str) -> None:
-    """A few bytes that claim many."""
-    for command in (["info", name], ["test", name, name, *READ]):
-        either(here.inside(*command, seconds=180))
-
-
 @attack("files", "an HDF5 file of a few kB with 20 GB of one value", "error, bounded memory")
 def bomb_h5(here: Box) -> None:
     """One chunk written, the others are fill values."""
@@ -293,33 +287,35 @@ def bomb_h5_chunk(here: Box) -> None:
     refused(here.inside("info", "x.h5"), "x.h5")
 
 
-@attack("files", "a Parquet file of a few MB with 16 GB of zeros", "error, bounded memory")
+@attack("files", "a Parquet file of 0.1 MB with 1.6 GB of zeros", "error, bounded memory")
 def bomb_parquet(here: Box) -> None:
     """Runs of one value take no room."""
     zeros = pa.table({"x": np.zeros(10**7), "y": np.zeros(10**7)})
     with pa.parquet.ParquetWriter(here / "x.parquet", zeros.schema, compression="zstd") as writer:
-        for _ in range(100):
+        for _ in range(10):
             writer.write_table(zeros)
     refused(here.inside("test", "x.parquet", "x.parquet", *READ, seconds=240), "x.parquet")
 
 
-@attack("files", "an .npz of 2 MB with 2 GB of zeros", "error, bounded memory")
+@attack("files", "an .npz of 0.6 MB with 640 MB of zeros", "error, bounded memory")
 def bomb_npz(here: Box) -> None:
     """Deflated zeros."""
-    with zipfile.ZipFile(here / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("X.npy", "w", force_zip64=True) as file:
-            head = np.lib.format.header_data_from_array_1_0(np.zeros((1, 2)))
-            np.lib.format.write_array_header_1_0(file, head | {"shape": (130_000_000, 2)})
-            for _ in range(130):
-                file.write(bytes(16 * 10**6))
+    with (
+        zipfile.ZipFile(here / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("X.npy", "w", force_zip64=True) as file,
+    ):
+        head = np.lib.format.header_data_from_array_1_0(np.zeros((1, 2)))
+        np.lib.format.write_array_header_1_0(file, head | {"shape": (40_000_000, 2)})
+        for _ in range(40):
+            file.write(bytes(16 * 10**6))
     refused(here.inside("test", "x.npz", "x.npz", *READ), "x.npz")
 
 
-@attack("files", "a .csv.gz of 2 MB with 2 GB of lines", "error, bounded memory")
+@attack("files", "a .csv.gz of 0.6 MB with 600 MB of lines", "error, bounded memory")
 def bomb_csv(here: Box) -> None:
     """Lines that are all alike."""
     with gzip.open(here / "x.csv.gz", "wb") as file:
-        for _ in range(100):
+        for _ in range(30):
             file.write(b"0,0\n" * 5 * 10**6)
     refused(here.inside("test", "x.csv.gz", "x.csv.gz", *READ, seconds=240), "x.csv.gz")
 
@@ -335,9 +331,9 @@ def bomb_json(here: Box) -> None:
 
 @attack("files", "a .csv.gz of one line without end", "error, bounded memory")
 def endless_line(here: Box) -> None:
-    """A gigabyte of ones."""
+    """A hundred megabytes of ones."""
     with gzip.open(here / "x.csv.gz", "wb") as file:
-        for _ in range(100):
+        for _ in range(10):
             file.write(b"1" * 10**7)
     refused(here.inside("info", "x.csv.gz"), "without end")
 
@@ -488,7 +484,7 @@ def long_numbers(here: Box) -> None:
 @random_attack("files", "random text as .csv", "answer or error", 1.0)
 def random_csv(here: Box, seed: int) -> None:
     """Cells, quotes, separators and line ends in any order."""
-    random_text(here, seed, "x.csv", list('01-.e,;\t"\n\r a') + ["nan", "inf", "1e999", "\n1,2\n"])
+    random_text(here, seed, "x.csv", [*'01-.e,;\t"\n\r a', "nan", "inf", "1e999", "\n1,2\n"])
 
 
 @random_attack("files", "random text as .jsonl", "answer or error", 1.0)

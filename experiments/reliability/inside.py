@@ -1,4 +1,4 @@
-"""A process that runs one command line after the other: ``python -m experiments.reliability.inside``.
+"""A process that runs command lines: ``python -m experiments.reliability.inside``.
 
 To start Python and JAX takes seconds, so that files damaged in a thousand ways are shown to one
 process. It is asked by lines of JSON, the folder and the arguments, and answers with exit code,

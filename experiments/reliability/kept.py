@@ -276,11 +276,8 @@ def declare(kind: str) -> None:
         ways = BYTES + MEMBERS
         whole, other = path.read_bytes(), (shared() / FILES[kind]).read_bytes()
         path.write_bytes(ways[seed % len(ways)](rng, whole, other))
-        expected = whole if path.read_bytes() == whole else None
         done = either(here.inside("info", path.name))
-        check(
-            expected is not None or done.code == 2 or is_same(path, whole, kind), "taken as it is"
-        )
+        check(done.code == 2 or is_same(path, whole, kind), "taken as it is")
 
     @random_attack("kept", f"a {kind} forged, with its digest", "answer or error")
     def forgery(here: Box, seed: int) -> None:
@@ -295,15 +292,15 @@ def declare(kind: str) -> None:
 
 def is_same(path: Path, whole: bytes, kind: str) -> bool:
     """Whether all that is read of it is what it was."""
-    header, arrays = archive.read(path, kind)
     path.with_name("whole.npz").write_bytes(whole)
-    first, others = archive.read(path.with_name("whole.npz"), kind)
+    (header, arrays), (first, others) = (
+        archive.read(one, kind) for one in (path, path.with_name("whole.npz"))
+    )
     return (
         header == first
         and arrays.keys() == others.keys()
-        and all(np.array_equal(arrays[k], others[k], equal_nan=True) or arrays[k].dtype.kind not in "fiu"
-                for k in arrays)
-    )  # fmt: skip
+        and all(arrays[name].tobytes() == others[name].tobytes() for name in arrays)
+    )
 
 
 declare(RESULT)

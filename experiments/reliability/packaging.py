@@ -1,5 +1,7 @@
 """What is installed: the wheel, its files, and what it needs."""
 
+import ast
+import itertools
 import subprocess
 import sys
 import tomllib
@@ -8,15 +10,13 @@ from functools import cache
 from pathlib import Path
 
 from experiments.reliability.attack import attack
-from experiments.reliability.box import ROOT, Box, environment
+from experiments.reliability.box import ROOT, Box, environment, shared
 from experiments.reliability.ends import check, plain
 
 
 @cache
 def wheel() -> Path:
     """Built as pip builds it, without the network."""
-    from experiments.reliability.box import shared
-
     folder = shared() / "wheel"
     done = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
@@ -116,11 +116,10 @@ def version(here: Box) -> None:
 def declared(here: Box) -> None:
     """Nothing that comes only by way of another package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    names = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    extras = project["optional-dependencies"].values()
+    names = [*project["dependencies"], *itertools.chain.from_iterable(extras)]
     allowed = {name.split(">")[0].split("=")[0].split("[")[0].replace("-", "_") for name in names}
     allowed |= {"PIL", "sklearn", "sparker", *sys.stdlib_module_names}
-    import ast
-
     foreign = set()
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

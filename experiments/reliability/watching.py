@@ -231,9 +231,7 @@ def full_journal(here: Box) -> None:
     check(not text or text.endswith("\n"), "half a line in the journal")
 
 
-@attack(
-    "watch", "a journal that was cut off, one of another program, and none", "goes on, or error"
-)
+@attack("watch", "a journal that was cut off, and files that are none", "goes on, or error")
 def wrong_journal(here: Box) -> None:
     """What is no journal is left alone."""
     ready(here)
@@ -269,9 +267,7 @@ BATCHES = {
 }
 
 
-@attack(
-    "watch", "batches of noise, words, other columns, missing values", "a line each, others tested"
-)
+@attack("watch", "batches of noise, words, other columns, nothing", "a line each, others tested")
 def wrong_batches(here: Box) -> None:
     """No batch stops the others."""
     ready(here)
