@@ -390,6 +390,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
         ({"n_widths": 0}, "got n_widths 0"),
         ({"steps": 10**9}, "got n_widths 10 and steps 1000000000"),
         ({"steps": 10**30}, "got n_widths 10 and steps 1000000"),
+        ({"evenly": {}}, "evenly must be True or False, got {}"),
         ({"steps": np.nan}, "got n_widths 10 and steps nan"),
         ({"n_widths": 2.5}, "n_widths and steps must be whole numbers"),
         ({"first": 0.0}, "first must be a positive width, got 0.0"),

@@ -20,7 +20,10 @@ import psutil
 from experiments.reliability.ends import MAX_MIB, Done
 
 MAX_SECONDS = 120.0
-"""For one command; what takes longer hangs. (Readers of files have 60 s of their own.)"""
+"""Of work, for one command; what takes longer hangs. (Readers of files have 60 s of their own.)"""
+
+WAIT = 8
+"""How many times as long a command may wait, for what does not work at all, or is not let."""
 
 RESTART = 200
 """Command lines after which the process inside is begun anew."""
@@ -53,38 +56,54 @@ def clean_up() -> None:
     _folder.cache_clear()
 
 
-def tree_bytes(process: psutil.Process) -> int:
-    """What a process and its children have in memory."""
-    total = 0
-    with suppress(psutil.Error):
-        for one in (process, *process.children(recursive=True)):
-            with suppress(psutil.Error):
-                total += one.memory_info().rss
-    return total
+class Measured:
+    """What a process and its children take while something runs, and whether it was stopped."""
+
+    def __init__(self, process_id: int, seconds: float) -> None:
+        self.process = psutil.Process(process_id)
+        self.seconds = seconds
+        self.first = self.taken()
+        self.began = time.monotonic()
+        self.worked = self.peak = 0.0
+        self.is_stopped = False
+
+    def taken(self) -> tuple[float, float]:
+        """Seconds of work, and MiB of memory, of all of them."""
+        seconds = size = 0.0
+        with suppress(psutil.Error):
+            for one in (self.process, *self.process.children(recursive=True)):
+                with suppress(psutil.Error):
+                    times = one.cpu_times()
+                    seconds += times.user + times.system
+                    size += one.memory_info().rss / 2**20
+        return seconds, size
+
+    def look(self) -> None:
+        """Take note, and stop what takes more than it may, before the machine has none left."""
+        seconds, size = self.taken()
+        self.worked = max(self.worked, seconds - self.first[0])
+        self.peak = max(self.peak, size - self.first[1])
+        waited = time.monotonic() - self.began
+        if self.worked > self.seconds or waited > WAIT * self.seconds:
+            self.is_stopped = True
+        if self.is_stopped or self.peak > MAX_MIB:
+            end_tree(self.process)
 
 
 @contextmanager
-def measured(process_id: int) -> Iterator[list[float]]:
-    """While something runs: how much memory it and its children took at most, beside the first.
-
-    What takes more than it may is stopped, before the machine has none left.
-    """
-    peak = [0.0]
+def measured(process_id: int, seconds: float) -> Iterator[Measured]:
+    """While something runs that may work for so long, and wait for longer on a busy machine."""
+    found = Measured(process_id, seconds)
     is_over = threading.Event()
 
     def look() -> None:
-        with suppress(psutil.Error):
-            process = psutil.Process(process_id)
-            first = tree_bytes(process)
-            while not is_over.wait(0.05):
-                peak[0] = max(peak[0], (tree_bytes(process) - first) / 2**20)
-                if peak[0] > MAX_MIB:
-                    end_tree(process)
+        while not is_over.wait(0.05):
+            found.look()
 
     watcher = threading.Thread(target=look)
     watcher.start()
     try:
-        yield peak
+        yield found
     finally:
         is_over.set()
         watcher.join()
@@ -120,30 +139,19 @@ class Inside:
         assert cls.process.stdin is not None
         assert cls.process.stdout is not None
         cls.n_run += 1
-        began = time.monotonic()
-        stopped = threading.Event()
-
-        def too_long() -> None:
-            stopped.set()
-            assert cls.process is not None
-            stop(cls.process)
-
-        watchdog = threading.Timer(seconds, too_long)
-        watchdog.start()
-        with measured(cls.process.pid) as peak:
+        with measured(cls.process.pid, seconds) as found:
             try:
                 cls.process.stdin.write(json.dumps([str(folder), list(arguments)]) + "\n")
                 cls.process.stdin.flush()
                 line = cls.process.stdout.readline()
             except BrokenPipeError:
                 line = ""
-            watchdog.cancel()
-        took = time.monotonic() - began
         if not line:
-            code = None if stopped.is_set() else cls.process.wait()
+            code = cls.process.wait()
             cls.process = None
-            return Done(code, "", "the process was ended", took, peak[0])
-        return Done(*json.loads(line), took, peak[0])
+            ended = None if found.is_stopped else code
+            return Done(ended, "", "the process was ended", found.worked, found.peak)
+        return Done(*json.loads(line), found.worked, found.peak)
 
     @classmethod
     def begin(cls) -> None:
@@ -206,16 +214,10 @@ class Box:
 
     def ended(self, process: subprocess.Popen[str], seconds: float = MAX_SECONDS) -> Done:
         """What became of it."""
-        began = time.monotonic()
-        with measured(process.pid) as peak:
-            try:
-                out, err = process.communicate(timeout=seconds)
-                code: int | None = process.returncode
-            except subprocess.TimeoutExpired:
-                stop(process)
-                out, err = process.communicate()
-                code = None
-        done = Done(code, out or "", err or "", time.monotonic() - began, peak[0])
+        with measured(process.pid, seconds) as found:
+            out, err = process.communicate()
+        code = None if found.is_stopped else process.returncode
+        done = Done(code, out or "", err or "", found.worked, found.peak)
         self.ran.append(done)
         return done
 

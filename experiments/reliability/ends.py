@@ -21,7 +21,7 @@ class Done(NamedTuple):
     code: int | None  # None: it had to be stopped
     out: str
     err: str
-    seconds: float
+    seconds: float  # of work
     peak: float  # MiB that it and its children took at most, beside what they had at first
 
     @property
@@ -38,7 +38,7 @@ def check(is_so: object, otherwise: str) -> None:
 
 def plain(done: Done) -> Done:
     """It ended by itself, in time, within memory, and not by a mistake of ours."""
-    check(done.code is not None, f"no end after {done.seconds:.0f} s")
+    check(done.code is not None, f"no end after {done.seconds:.0f} s of work")
     assert done.code is not None
     check(done.peak < MAX_MIB, f"{done.peak:.0f} MiB of memory")
     check(done.code >= 0, f"signal {-done.code}")

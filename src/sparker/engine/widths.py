@@ -238,6 +238,9 @@ class WidthConfig:
             raise ValueError(
                 f"widths must fall from first to last > 0, got {self.first} to {self.last}"
             )
+        evenly: object = self.evenly
+        if not isinstance(evenly, bool):
+            raise ValueError(f"evenly must be True or False, got {evenly!r:.40}")
         _check_plan(1.0, 0.5, self.steps, self.n_widths)
 
     def schedule(self, points: ArrayLike, n_rows: int | None = None) -> Schedule:
