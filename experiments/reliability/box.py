@@ -38,7 +38,7 @@ def environment(**changes: str) -> dict[str, str]:
     """As users have it, on the processor; compiled programs are kept for the other attacks."""
     kept = {
         "JAX_PLATFORMS": "cpu",
-        "SPARKER_CACHE": str(_folder() / "cache"),
+        "SPARKER_CACHE": os.environ.get("SPARKER_CACHE", str(_folder() / "cache")),
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
     }
     return {k: v for k, v in (os.environ | kept | changes).items() if v != ""}
@@ -97,7 +97,7 @@ def measured(process_id: int, seconds: float) -> Iterator[Measured]:
     is_over = threading.Event()
 
     def look() -> None:
-        while not is_over.wait(0.05):
+        while not is_over.wait(0.1):
             found.look()
 
     watcher = threading.Thread(target=look)

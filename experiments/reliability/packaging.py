@@ -1,7 +1,9 @@
 """What is installed: the wheel, its files, and what it needs."""
 
 import ast
+import importlib.metadata
 import itertools
+import re
 import subprocess
 import sys
 import tomllib
@@ -112,13 +114,21 @@ def version(here: Box) -> None:
     check("Usage" in done.out + done.err, done.said)
 
 
+def bare(requirement: str) -> str:
+    """The name of a package, without versions and extras."""
+    return re.split(r"[^\w.-]", requirement)[0]
+
+
 @attack("packaging", "what is imported", "is declared in pyproject.toml")
 def declared(here: Box) -> None:
-    """Nothing that comes only by way of another package."""
+    """Or by what one of these always needs itself."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
     names = [*project["dependencies"], *itertools.chain.from_iterable(extras)]
-    allowed = {name.split(">")[0].split("=")[0].split("[")[0].replace("-", "_") for name in names}
+    for name in project["dependencies"]:
+        needs = importlib.metadata.requires(bare(name)) or []
+        names += [one for one in needs if "extra ==" not in one]
+    allowed = {bare(name).replace("-", "_").lower() for name in names}
     allowed |= {"PIL", "sklearn", "sparker", *sys.stdlib_module_names}
     foreign = set()
     for path in (ROOT / "src").rglob("*.py"):

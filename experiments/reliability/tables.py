@@ -1,0 +1,86 @@
+"""The tables of docs/reliability.md, from result.json.
+
+python -m experiments.reliability.tables            # writes them into the page
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from experiments.reliability.attack import GROUPS
+from experiments.reliability.run import RESULT
+
+PAGE = RESULT.parents[2] / "docs" / "reliability.md"
+BEGIN, END = "<!-- table: {} -->\n", "<!-- end of table -->\n"
+
+Groups = dict[str, dict[str, Any]]
+
+
+def total(groups: Groups) -> Iterator[str]:
+    """A line for each group, and one for all."""
+    yield "| | attacks | times | handled | not handled | longest work (s) | most memory (MiB) |"
+    yield "|---|--:|--:|--:|--:|--:|--:|"
+    every = []
+    for name, what in GROUPS.items():
+        if name in groups:
+            every += groups[name]["attacks"]
+            yield line(f"[{what}](#{anchor(what)})", groups[name]["attacks"])
+    yield line("**all**", every)
+
+
+def anchor(title: str) -> str:
+    """As GitHub makes it of a heading."""
+    return title.lower().replace(",", "").replace(" ", "-")
+
+
+def line(name: str, attacks: list[dict[str, Any]]) -> str:
+    """Sums over attacks."""
+    tried = sum(one["tried"] for one in attacks)
+    handled = sum(one["handled"] for one in attacks)
+    slowest = max(one["slowest_s"] for one in attacks)
+    peak = max(one["peak_MiB"] for one in attacks)
+    return (
+        f"| {name} | {len(attacks)} | {tried:,} | {handled:,} | {tried - handled:,} | "
+        f"{slowest:.0f} | {peak:,.0f} |"
+    )
+
+
+def each(groups: Groups) -> Iterator[str]:
+    """A table for each group."""
+    for name, what in GROUPS.items():
+        if name not in groups:
+            continue
+        yield f"### {what[0].upper()}{what[1:]}"
+        yield ""
+        yield "| what is done | what must happen | times | handled |"
+        yield "|---|---|--:|--:|"
+        for one in groups[name]["attacks"]:
+            what_is_done = one["name"].replace("|", "\\|")
+            yield f"| {what_is_done} | {one['expected']} | {one['tried']} | {one['handled']} |"
+        yield ""
+
+
+def open_ends(groups: Groups) -> Iterator[str]:
+    """What was not handled, in its own words."""
+    found = [
+        f"- {one['name']}: {case['what']}"
+        for group in groups.values()
+        for one in group["attacks"]
+        for case in one["failed"]
+    ]
+    yield from found or ["Nothing."]
+
+
+def page(text: str) -> str:
+    """The page with its tables made anew."""
+    groups = json.loads(RESULT.read_text())["groups"]
+    tables = {"all": total(groups), "each": each(groups), "open": open_ends(groups)}
+    for name, lines in tables.items():
+        head, _, rest = text.partition(BEGIN.format(name))
+        _, _, tail = rest.partition(END)
+        text = head + BEGIN.format(name) + "\n" + "\n".join(lines).rstrip() + "\n\n" + END + tail
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))
