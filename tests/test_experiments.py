@@ -20,6 +20,8 @@ from experiments.derivatives.run import main as run_derivatives
 from experiments.local_or_relu import run as local_or_relu
 from experiments.losses.extreme_tail import gain
 from experiments.power import tables
+from experiments.reliability import tables as reliability_tables
+from experiments.reliability.attack import ATTACKS, GROUPS
 from experiments.softmax.run import SMALLEST, moran, moran_if_uniform
 
 import sparker
@@ -160,6 +162,17 @@ def test_the_page_on_power_holds_the_numbers_measured():
     text = tables.PAGE.read_text()
     problems = json.loads((HERE / "power" / "result.json").read_text())["problems"]
     assert tables.page(text, problems) == text
+
+
+def test_the_page_on_reliability_holds_what_was_counted():
+    text = reliability_tables.PAGE.read_text()
+    assert reliability_tables.page(text) == text
+    counted = json.loads(reliability_tables.RESULT.read_text())["groups"]
+    assert list(counted) == list(GROUPS)
+    for group, found in counted.items():  # each attack there is, and no other
+        assert [one["name"] for one in found["attacks"]] == [
+            attack.name for attack in ATTACKS if attack.group == group
+        ]
 
 
 def test_the_page_on_tables_holds_the_numbers_measured():

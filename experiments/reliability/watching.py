@@ -121,14 +121,16 @@ def vanishing(here: Box) -> None:
     service.end()
 
 
-@attack("watch", "--looks 1 with six batches", "one look")
+@attack("watch", "--looks 1 with six batches", "one look, or error")
 def one_look(here: Box) -> None:
     """No more than were planned."""
     ready(here)
     done = here.inside("watch", "monitor.npz", *["quiet.npy"] * 6, "--looks", "1")
     tested = [line for line in lines(done.out) if "p_value" in line]
-    check(len(tested) == 1, f"{len(tested)} looks")
-    plain(done)
+    if plain(done).code == 2:
+        refused(done, "--looks")
+    else:
+        check(len(tested) == 1, f"{len(tested)} looks")
 
 
 @attack("watch", "an empty folder", "exit code 4, and words")
