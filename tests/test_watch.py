@@ -130,7 +130,7 @@ def test_of_a_folder_the_batches_are_tested_and_nothing_of_ours(at):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["quiet.npy", "quiet.npy", "--looks", "1"], "there are 2 batches for 1 looks"),
+        (["quiet.npy", "quiet.npy", "--looks", "1"], "there are 2 batches for 1 look"),
         (["quiet.npy", "--looks", "2"], "calibrate with at least 40 toys"),
         (["quiet.npy", "--picture", "trend.bmp"], "--picture must end with .png, .svg, .pdf"),
         (["quiet.npy", "--picture", "no/trend.png"], "there is no folder no"),
@@ -536,7 +536,7 @@ def test_planned_looks_are_counted_over_all_runs(at):
     options = ["--journal", "lines.jsonl", "--looks", "1"]
     assert invoke("monitor.npz", "inbox", *options).exit_code == 0
     refused = invoke("monitor.npz", "inbox", "strange.npy", *options)
-    assert "there are 2 batches for 1 looks" in refused.stderr
+    assert "there are 2 batches for 1 look" in refused.stderr
     ended = invoke("monitor.npz", "inbox", "--follow", *options)
     assert (ended.exit_code, ended.stdout) == (0, "")
     assert "All 1 planned looks are made" in ended.stderr
@@ -552,7 +552,12 @@ def test_a_line_that_was_cut_off_is_written_anew(at):
         assert (at / "lines.jsonl").read_bytes() == whole
 
 
-@pytest.mark.parametrize("content", ["x,y\n1,2\n", "no end of a line", '{"look": 1}\n', "3\n"])
+DEEP = "[" * 100_000 + "\n"
+
+
+@pytest.mark.parametrize(
+    "content", ["x,y\n1,2\n", "no end of a line", '{"look": 1}\n', "3\n", DEEP]
+)
 def test_what_is_no_journal_is_left_alone(at, content):
     (at / "notes").write_text(content)
     done = invoke("monitor.npz", "quiet.npy", "--journal", "notes")

@@ -13,6 +13,7 @@ from typing import Any
 
 from sparker.cli.batches import Batch, State, Tested
 from sparker.cli.terminal import BadInput
+from sparker.system.plain_json import parse
 
 START = b'{"batch": '
 N_RECENT = 1000
@@ -70,7 +71,7 @@ class Journal:
                 if not line.endswith(b"\n") and _is_ours(line):
                     break  # the machine stopped in the middle of it
                 try:
-                    self._count(json.loads(line))
+                    self._count(parse(line))
                 except (ValueError, TypeError, KeyError) as error:
                     raise BadInput(
                         f"line {number} of {path} is none of a journal that a watch has kept; "

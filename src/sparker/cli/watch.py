@@ -13,6 +13,7 @@ from sparker.cli.options import A_LEVEL, FILE, Real
 from sparker.cli.outputs import check_outputs, check_picture
 from sparker.cli.session import Session
 from sparker.cli.terminal import BadInput, note
+from sparker.system.numbers import counted
 
 
 @click.command()
@@ -112,8 +113,8 @@ def watch(
         n_looks = so_far.n_looks + len(new)
         if looks is not None and n_looks > looks:
             raise BadInput(
-                f"there are {n_looks} batches for {looks} looks; plan as many --looks as there "
-                "will be batches, or name fewer"
+                f"there are {n_looks} batches for {counted(looks, 'look')}; plan as many --looks "
+                "as there will be batches, or name fewer"
             )
     try:
         if is_followed:
