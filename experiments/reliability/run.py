@@ -5,8 +5,8 @@
 Each attack has a folder of its own, and is judged by ``ends``: a right answer, one clear error
 (exit code 2) or a warning that names what is wrong is handled; a traceback, exit code 3, a wrong
 answer in silence, a lost file, a hang, a signal or memory beyond a limit is not. Groups are
-written into ``result.json`` as they are done; ``--only`` replaces one and keeps the others. Random
-attacks have N seeds each, or a share of that where one is slow.
+written into ``result.json`` as they are done; ``--only`` and ``--named`` replace some attacks and
+keep the others. Random attacks have N seeds each, or a share of that where one is slow.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=GROUPS, action="append", help="this group of attacks")
     parser.add_argument("--cases", type=int, default=100, help="seeds of each random attack")
-    parser.add_argument("--named", default="", help="attacks with this in their names, not kept")
+    parser.add_argument("--named", default="", help="attacks with this in their names")
     parser.add_argument("--output", type=Path, default=RESULT)
     wanted = parser.parse_args()
     try:
@@ -51,8 +51,7 @@ def main() -> None:
             attacks = [a for a in ATTACKS if a.group == group and wanted.named in a.name]
             began = time.monotonic()
             rows = [attacked(one, wanted.cases) for one in attacks]
-            if not wanted.named:
-                keep(wanted.output, group, rows, wanted.cases, time.monotonic() - began)
+            keep(wanted.output, group, rows, time.monotonic() - began)
     finally:
         clean_up()
 
@@ -85,19 +84,21 @@ def attacked(one: Attack, n_cases: int) -> dict[str, Any]:
     }
 
 
-def keep(path: Path, group: str, rows: list[dict[str, Any]], n_cases: int, seconds: float) -> None:
-    """Put a group into the result, beside the others."""
+def keep(path: Path, group: str, rows: list[dict[str, Any]], seconds: float) -> None:
+    """Put attacks into the result, in place of the same ones before and beside the others."""
     result = json.loads(path.read_text()) if path.exists() else {"groups": {}}
-    result["command"] = "python -m experiments.reliability.run"
     groups = result["groups"]
+    before = groups.get(group, {"attacks": []})["attacks"]
+    every = {one["name"]: one for one in [*before, *rows]}
+    names = [one.name for one in ATTACKS if one.group == group and one.name in every]
     groups[group] = {
-        "cases": n_cases,
         "versions": versions(),
         "seconds": round(seconds),
-        "attacks": rows,
+        "attacks": [every[name] for name in names],
     }
-    result["groups"] = {name: groups[name] for name in GROUPS if name in groups}
-    path.write_text(as_text(result))
+    in_order = {name: groups[name] for name in GROUPS if name in groups}
+    command = "python -m experiments.reliability.run"
+    path.write_text(as_text({"command": command, "groups": in_order}))
 
 
 if __name__ == "__main__":
