@@ -9,7 +9,7 @@ from experiments.reliability.ends import check, either, plain, refused
 from sparker.cli.main import main
 
 NO_NUMBERS = ("nan", "inf", "-inf", "1e400", "", "ten", "0x10", "--")
-HUGE = ("1000000000", "1" + "0" * 30, "9" * 400)
+HUGE = ("10000000000", "1" + "0" * 30, "9" * 400)
 WRONG = ("-1", "-0.5", "1e-400")
 
 

@@ -4,14 +4,13 @@
 
 Each attack has a folder of its own, and is judged by ``ends``: a right answer, one clear error
 (exit code 2) or a warning that names what is wrong is handled; a traceback, exit code 3, a wrong
-answer in silence, a lost file, a hang, a signal or memory beyond a limit is not. Groups are
-written into ``result.json`` as they are done; ``--only`` and ``--named`` replace some attacks and
+answer in silence, a lost file, a hang, a signal or memory beyond a limit is not. Each is
+written into ``result.json`` as it is done; ``--only`` and ``--named`` replace some attacks and
 keep the others. Random attacks have N seeds each, or a share of that where one is slow.
 """
 
 import argparse
 import json
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -49,9 +48,8 @@ def main() -> None:
     try:
         for group in wanted.only or GROUPS:
             attacks = [a for a in ATTACKS if a.group == group and wanted.named in a.name]
-            began = time.monotonic()
-            rows = [attacked(one, wanted.cases) for one in attacks]
-            keep(wanted.output, group, rows, time.monotonic() - began)
+            for one in attacks:
+                keep(wanted.output, group, attacked(one, wanted.cases))
     finally:
         clean_up()
 
@@ -84,21 +82,18 @@ def attacked(one: Attack, n_cases: int) -> dict[str, Any]:
     }
 
 
-def keep(path: Path, group: str, rows: list[dict[str, Any]], seconds: float) -> None:
-    """Put attacks into the result, in place of the same ones before and beside the others."""
+def keep(path: Path, group: str, row: dict[str, Any]) -> None:
+    """Put an attack into the result, in place of the same one before and beside the others."""
     result = json.loads(path.read_text()) if path.exists() else {"groups": {}}
     groups = result["groups"]
     before = groups.get(group, {"attacks": []})["attacks"]
-    every = {one["name"]: one for one in [*before, *rows]}
+    every = {one["name"]: one for one in [*before, row]}
     names = [one.name for one in ATTACKS if one.group == group and one.name in every]
-    groups[group] = {
-        "versions": versions(),
-        "seconds": round(seconds),
-        "attacks": [every[name] for name in names],
-    }
+    groups[group] = {"attacks": [every[name] for name in names]}
     in_order = {name: groups[name] for name in GROUPS if name in groups}
     command = "python -m experiments.reliability.run"
-    path.write_text(as_text({"command": command, "groups": in_order}))
+    whole = {"command": command, "versions": versions(), "groups": in_order}
+    path.write_text(as_text(whole))
 
 
 if __name__ == "__main__":
