@@ -11,6 +11,7 @@ keep the others. Random attacks have N seeds each, or a share of that where one 
 
 import argparse
 import json
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ def main() -> None:
     parser.add_argument("--named", default="", help="attacks with this in their names")
     parser.add_argument("--output", type=Path, default=RESULT)
     wanted = parser.parse_args()
+    # Where this runs in the background, Ctrl-C is ignored, and would be by all commands.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for group in wanted.only or GROUPS:
             attacks = [a for a in ATTACKS if a.group == group and wanted.named in a.name]
