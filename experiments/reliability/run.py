@@ -43,18 +43,23 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=GROUPS, action="append", help="this group of attacks")
     parser.add_argument("--cases", type=int, default=100, help="seeds of each random attack")
-    parser.add_argument("--named", default="", help="attacks with this in their names")
+    parser.add_argument("--named", action="append", help="attacks with this in their names")
     parser.add_argument("--output", type=Path, default=RESULT)
     wanted = parser.parse_args()
     # Where this runs in the background, Ctrl-C is ignored, and would be by all commands.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for group in wanted.only or GROUPS:
-            attacks = [a for a in ATTACKS if a.group == group and wanted.named in a.name]
+            attacks = [a for a in ATTACKS if a.group == group and is_named(a, wanted.named)]
             for one in attacks:
                 keep(wanted.output, group, attacked(one, wanted.cases))
     finally:
         clean_up()
+
+
+def is_named(one: Attack, parts: list[str] | None) -> bool:
+    """Whether any of these is in its name, if there are some."""
+    return not parts or any(part in one.name for part in parts)
 
 
 def attacked(one: Attack, n_cases: int) -> dict[str, Any]:
