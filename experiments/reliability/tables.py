@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from experiments.reliability.attack import GROUPS
+from experiments.reliability.attack import ATTACKS, GROUPS
 from experiments.reliability.run import RESULT
 
 PAGE = RESULT.parents[2] / "docs" / "reliability.md"
@@ -61,14 +61,18 @@ def each(groups: Groups) -> Iterator[str]:
 
 
 def open_ends(groups: Groups) -> Iterator[str]:
-    """What was not handled, in its own words."""
+    """What was not handled, in its own words, and what was not tried."""
     found = [
         f"- {one['name']}: {case['what']}"
         for group in groups.values()
         for one in group["attacks"]
         for case in one["failed"]
     ]
-    yield from found or ["Nothing."]
+    yield from found or ["- Nothing."]
+    tried = {one["name"] for group in groups.values() for one in group["attacks"]}
+    if rest := [one.name for one in ATTACKS if one.name not in tried]:
+        yield ""
+        yield f"Not tried in it, of {len(ATTACKS)} attacks: {'; '.join(rest)}."
 
 
 def page(text: str) -> str:
