@@ -60,7 +60,9 @@ class Measured:
     """What a process and its children take while something runs, and whether it was stopped."""
 
     def __init__(self, process_id: int, seconds: float) -> None:
-        self.process = psutil.Process(process_id)
+        self.process: psutil.Process | None = None
+        with suppress(psutil.NoSuchProcess):  # it may have ended before anybody looked
+            self.process = psutil.Process(process_id)
         self.seconds = seconds
         self.first = self.taken()
         self.began = time.monotonic()
@@ -70,6 +72,8 @@ class Measured:
     def taken(self) -> tuple[float, float]:
         """Seconds of work, and MiB of memory, of all of them."""
         seconds = size = 0.0
+        if self.process is None:
+            return seconds, size
         with suppress(psutil.Error):
             for one in (self.process, *self.process.children(recursive=True)):
                 with suppress(psutil.Error):
@@ -86,7 +90,7 @@ class Measured:
         waited = time.monotonic() - self.began
         if self.worked > self.seconds or waited > WAIT * self.seconds:
             self.is_stopped = True
-        if self.is_stopped or self.peak > MAX_MIB:
+        if self.process is not None and (self.is_stopped or self.peak > MAX_MIB):
             end_tree(self.process)
 
 
