@@ -344,6 +344,16 @@ def test_more_columns_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, 
         refuse(path, "has 1,048,577 columns, and at most 1,048,576 can be told apart")
 
 
+def test_values_of_a_line_are_counted_before_each_has_a_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "MAX_COLUMNS", 1000)
+    path = tmp_path / "x.jsonl"
+    path.write_text("[" + "[]," * 200_000 + "[]]\n")
+    tracemalloc.start()
+    refuse_reading(path, "columns, and at most 1,000 can be told apart")
+    assert tracemalloc.get_traced_memory()[1] < 40 * path.stat().st_size
+    tracemalloc.stop()
+
+
 def write_h5(path, array, **how):
     with h5py.File(path, "w") as file:
         file.create_dataset("X", data=array, **how)

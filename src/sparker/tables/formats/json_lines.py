@@ -23,10 +23,10 @@ def open_json_lines(path: Path, key: str | None) -> Iterator[Source]:
         if not first:
             raise FileError("is blank; a test needs some rows")
         record = _parsed(number, first)
+        check_width(len(record))  # before each of its values has a name
         named = isinstance(record, dict)
         columns = record if named else {str(i): value for i, value in enumerate(record)}
         names = list(columns)
-        check_width(len(names))
         rest = itertools.chain([first], lines)
         yield text_source(
             names,
