@@ -172,7 +172,7 @@ def test_the_page_on_reliability_holds_what_was_counted():
     text = reliability_tables.PAGE.read_text()
     assert reliability_tables.page(text) == text
     counted = json.loads(reliability_tables.RESULT.read_text())["groups"]
-    assert list(counted) == list(GROUPS)
+    assert list(counted) == [name for name in GROUPS if name in counted]
     for group, found in counted.items():  # those there are, in their order
         names = [one["name"] for one in found["attacks"]]
         assert names == [one.name for one in ATTACKS if one.group == group and one.name in names]

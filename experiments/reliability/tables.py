@@ -4,6 +4,7 @@ python -m experiments.reliability.tables            # writes them into the page
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,10 +70,13 @@ def open_ends(groups: Groups) -> Iterator[str]:
         for case in one["failed"]
     ]
     yield from found or ["- Nothing."]
-    tried = {one["name"] for group in groups.values() for one in group["attacks"]}
-    if rest := [one.name for one in ATTACKS if one.name not in tried]:
+    tried = {(name, one["name"]) for name, group in groups.items() for one in group["attacks"]}
+    every = Counter(one.group for one in ATTACKS)
+    rest = Counter(one.group for one in ATTACKS if (one.group, one.name) not in tried)
+    if rest:
         yield ""
-        yield f"Not tried in it, of {len(ATTACKS)} attacks: {'; '.join(rest)}."
+        listed = ", ".join(f"{n} of {every[name]} of `{name}`" for name, n in rest.items())
+        yield f"Attacks that are there and were not tried in it: {listed}."
 
 
 def page(text: str) -> str:
