@@ -70,7 +70,7 @@ def by_scores(
     lengths = np.geomspace(N_LENGTHS, max(N_LENGTHS, n_rows / 5), N_LENGTHS)
     ends = np.unique(np.minimum(lengths.round(), n_rows).astype(int))
     toys = [
-        hypergeom.cdf(counts(order, shuffled, ends), n_rows, n_hidden, ends[:, None]).min(0)
+        np.min(hypergeom.cdf(counts(order, shuffled, ends), n_rows, n_hidden, ends[:, None]), 0)
         for order in by_score
     ]
     limit = np.sort(np.min(toys, axis=0))[int(level * (MAX_TOYS + 1) + 1e-9) - 1]
@@ -82,7 +82,7 @@ def by_scores(
         left = number + np.maximum(places - number - m, 0)
         length = np.minimum(ends, n_rows - m)
         found = np.stack([np.searchsorted(one, length) for one in left])
-        if hypergeom.cdf(found, n_rows - m, n_hidden, length).min() >= limit:
+        if np.min(hypergeom.cdf(found, n_rows - m, n_hidden, length)) >= limit:
             break
         proved = m + 1
     return proved
