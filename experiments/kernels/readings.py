@@ -25,7 +25,7 @@ RIDGE = 1e-4
 """Of the information on an amplitude, added to it: kernels at one place have the same."""
 
 MAX_SHAPED = 20
-"""With more features than this kernels stay round: there are fewer rows under them than features."""
+"""With more features kernels stay round: there are fewer rows under them than features."""
 
 
 class Labels(NamedTuple):

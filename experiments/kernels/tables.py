@@ -19,8 +19,8 @@ def table(result: dict[str, Any]) -> list[str]:
     ways = sorted(result["ways"].items(), key=lambda way: -_mean(way[1], "alone"))
     for name, found in ways:
         title = TITLES.get(name, name.removeprefix("trained: "))
-        cells = [_cell(found.get(place), name) for place in ("alone", "in company")]
-        lines.append("| " + " | ".join([title, *sum(cells, [])]) + " |")
+        alone, together = (_cells(found.get(place), name) for place in ("alone", "in company"))
+        lines.append("| " + " | ".join([title, *alone, *together]) + " |")
     return lines
 
 
@@ -28,7 +28,7 @@ def _mean(found: dict[str, Any], place: str) -> float:
     return float(found[place]["mean"]) if place in found else -1.0
 
 
-def _cell(found: dict[str, Any] | None, name: str) -> list[str]:
+def _cells(found: dict[str, Any] | None, name: str) -> list[str]:
     if found is None:
         return ["", ""]
     gain = "" if name == NOW else f"{found['gain']:+.3f} ± {found['error']:.3f}"
