@@ -23,7 +23,7 @@ from experiments.answers.problems import Draw, problems
 from experiments.kernels.readings import Ask, Labels, all_readings, main_readings
 from experiments.kernels.summary import summary
 from experiments.power.product import numbers
-from experiments.record import as_text
+from experiments.power.product_summary import as_text
 
 from sparker.config import TestConfig
 from sparker.detect import prepare
