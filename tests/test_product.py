@@ -49,10 +49,14 @@ def test_seeds_stay_what_they_are():
 
 def test_problems_have_the_sizes_they_say():
     at_hand = [problem for problem in problems().values() if not problem.needs_files]
-    assert len(at_hand) == 10 + 1 + 3 + 4 * 8 + 2 * 4
+    assert len(at_hand) == 10 + 1 + 3 + 4 * 8 + 2 * 4 + 2 * 5
     for problem in at_hand:
         reference, data = sample(problem, 0)
-        assert (len(reference), len(data)) == (problem.n_reference, problem.n_data)
+        assert len(reference) == problem.n_reference
+        if "expected" in problem.settings:  # the number fluctuates, and may tell something
+            assert problem.n_data != len(data) < 1.2 * problem.n_data
+        else:
+            assert len(data) == problem.n_data
         assert reference.shape[1] == data.shape[1]
         assert (data.shape[1] == 1) == problem.one_column
 
@@ -164,10 +168,10 @@ def test_the_best_of_a_row_is_bold_and_what_is_better_is_counted():
     text = "\n\n".join(
         "\n".join(table) for table in product_tables.tables(summary([*a_few(), *fewer], problems()))
     )
-    assert "| Further real tables | default | Frechet | default at 1 % | default, 19 toys |" in text
+    assert "| Further real tables | default | Frechet | default at 1 % | 19 toys |" in text
     assert f"| {PROBLEM}\\* (65 + 40 x 13) | 0.25 | **0.75** | 0.00 | 1.00 |" in text
     assert f"| {NEAR_NULL[0]}† (10,000 + 1,500 x 13) | 0.00 | 0.00 | 0.00 |  |" in text
-    assert "| mean at 5 % | 0.25 | **0.75** |  |  |" in text
+    assert "| mean at 5 % | 0.25 | **0.75** |  | 1.00 |" in text
     assert "On 1 of 1 problems a single other test is better" in text
     assert f"{PROBLEM} (Frechet 0.75 against 0.25)" in text
 

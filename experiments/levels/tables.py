@@ -1,4 +1,4 @@
-"""The tables of docs/calibration.md, from result.json.
+"""The tables of docs/calibration.md, from result.json and default.json.
 
 python -m experiments.levels.tables            # writes them into the page
 """
@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from experiments.levels import default
 from experiments.levels.cells import CELLS, MISTAKES
 from experiments.levels.populations import POPULATIONS
 from experiments.levels.run import ALPHAS, RESULT, key_of
@@ -104,17 +105,31 @@ def mistakes(cells: Cells) -> Iterator[str]:
             yield f"| {name} | {statistic} | {population} | {count} |"
 
 
+def of_default(found: dict[str, Any]) -> Iterator[str]:
+    """The whole default, at several levels."""
+    n_rows = found["sizes"]["toys"] + 1
+    percent = " | ".join(f"p <= {100 * alpha:.0f} %" for alpha in default.ALPHAS)
+    yield f"| rows | tests | {percent} |"
+    yield "|---" * (2 + len(default.ALPHAS)) + "|"
+    for name, ranks in found["ranks"].items():
+        n = sum(ranks)
+        row = [Count(sum(ranks[: round(alpha * n_rows)]), n) for alpha in default.ALPHAS]
+        yield f"| {name} | {n:,} | {' | '.join(map(str, row))} |"
+
+
 TABLES = {"levels": levels, "summary": summary, "mistakes": mistakes}
 
 
 def page(text: str, cells: Cells) -> str:
     """The page with its tables made anew."""
-    for name, table in TABLES.items():
+    measured = json.loads(default.RESULT.read_text())
+    made = {name: table(cells) for name, table in TABLES.items()}
+    for name, table in (made | {"default": of_default(measured)}).items():
         begin = BEGIN.format(name)
         before, there, after = text.partition(begin)
         assert there, f"the page has no place for {name}"
         _, _, rest = after.partition(END)
-        text = f"{before}{begin}\n{chr(10).join(table(cells))}\n\n{END}{rest}"
+        text = f"{before}{begin}\n{chr(10).join(table)}\n\n{END}{rest}"
     return text
 
 

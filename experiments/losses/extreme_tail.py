@@ -25,6 +25,7 @@ from sparker import FitConfig, minimum_and_product
 from sparker.benchmarks import exponential
 from sparker.calibration.settings import plain
 from sparker.engine import Competition, Ensemble, Loss, TwoSample, fit_many
+from sparker.engine.widths import Schedule
 from sparker.presets import annealed, paper
 
 SEED = 0
@@ -85,9 +86,9 @@ NOT_STATED = [
 class Readings:
     """Fits of the same experiments in different ways: what they say at each width."""
 
-    def __init__(self, quick: bool):
+    def __init__(self, quick: bool, own: Problem | None = None):
         self.n = QUICK if quick else N_TOYS
-        self.problem = problem(quick)
+        self.problem = own or problem(quick)
         n_null, n_level, n_signal = self.n
         self.n_free = n_null + n_level
         free = self.problem.draw(None, range(self.n_free))
@@ -115,7 +116,10 @@ class Readings:
         with jax.enable_x64(True):
             own = np.asarray(gain(fits.models, self.samples, config.loss, config.competition))
         values = np.concatenate([fits.measured.statistics, own[..., None]], -1)
-        values = np.where(fits.finite[:, None, None], values, np.nan)
+        return self.judged(np.where(fits.finite[:, None, None], values, np.nan), plan, setting)
+
+    def judged(self, values: np.ndarray, plan: Schedule, setting: Setting) -> dict[str, Any]:
+        """Power and level, of statistics (n, m, r): the first is ``t``, the last the own loss."""
 
         def run(signal: str | None, _: range) -> np.ndarray:  # (n, m, r)
             return values[self.n_free :] if signal else values[: self.n_free]

@@ -5,7 +5,8 @@
     python -m experiments.power.product --keep FOLDER --summarise     # product.json, of all lines
 
 Every sample goes through ``sparker.test``, and its toys are relabellings of its rows, anomalies
-and all; ``run.py`` instead draws every anomaly-free experiment anew, as with a simulator. All
+and all; those of the paper's toys that are called so have a simulator and an expected number of
+events instead. All
 methods see the same samples and the same relabellings. Lines that are in the folder are not
 measured again, so a run can be stopped, continued and split: ``--only``, ``--methods``,
 ``--samples``, ``--seconds``.
@@ -19,7 +20,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from experiments import workers
 from experiments.power.product_lines import Line, Work, add, key_of, lines
@@ -78,11 +79,12 @@ METHODS = {
 
 def measured(work: Work, folder: Path | None) -> Line:
     """What a method says of a sample, and what it costs."""
-    reference, data = sample(problems(folder)[work.problem], work.sample)
+    problem = problems(folder)[work.problem]
+    reference, data = sample(problem, work.sample)
     method = METHODS[work.method]
-    asked: dict[str, Any] = {}
+    asked = dict(problem.settings)
     if method.statistic is not None:
-        asked = {"statistic": method.statistic, "combine": method.combine}
+        asked |= {"statistic": method.statistic, "combine": method.combine}
     with warnings.catch_warnings():
         # Columns that are left out and the like: known, and the same for every sample.
         warnings.simplefilter("ignore", sparker.DataWarning)

@@ -2,14 +2,14 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from experiments.answers.problems import Draw
 
 Sample = tuple[np.ndarray, np.ndarray]  # reference (N_R, d), data (N_D, d)
-Table = Literal["twelve", "rest", "toys"]
+Table = Literal["twelve", "rest", "toys", "simulated"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class Problem:
     """Whether it was looked at, with more than five samples, while the default was chosen."""
     near_null: bool = False
     """Whether nothing should be found: what is hidden cannot be told from the rest."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What a user would ask for beside the statistic."""
 
 
 def sample(problem: Problem, number: int) -> Sample:

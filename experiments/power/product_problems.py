@@ -11,6 +11,7 @@ from experiments.power.product_problem import Problem, Sample, planted
 from experiments.power.product_unseen import unseen
 
 from sparker.benchmarks import EXPECTED, N_REFERENCE, Benchmark, exponential, four_gaussians
+from sparker.nulls import Simulator
 
 
 class Real(NamedTuple):
@@ -79,7 +80,7 @@ NEAR_NULL = ("Dante, char5 10 %", "Dante, word1 10 %")
 @cache
 def problems(folder: Path | None = None) -> dict[str, Problem]:
     """All by name; those of files can be drawn only if their folder is given."""
-    everything = [*_real(folder), *unseen(), *_paper()]
+    everything = [*_real(folder), *unseen(), *_paper(), *_simulated()]
     return {problem.name: problem for problem in everything}
 
 
@@ -123,6 +124,30 @@ def _paper() -> Iterator[Problem]:
                 draw=partial(_benchmark, benchmark, signal),
                 one_column=dimension == "1-D",
             )
+
+
+def _simulated() -> Iterator[Problem]:
+    """The same as a physicist tests them who has a generator and knows how many events to expect.
+
+    Then the number of events tells something too; it fluctuates around 2,000, signal added.
+    """
+    for dimension, benchmark in (("1-D", exponential), ("2-D", four_gaussians)):
+        for signal in (*benchmark.signals, None):
+            yield Problem(
+                name=f"{dimension} {signal or 'nothing'}, simulator",
+                table="simulated",
+                n_reference=N_REFERENCE,
+                n_data=EXPECTED,
+                draw=partial(_counted, benchmark, signal),
+                one_column=dimension == "1-D",
+                near_null=signal is None,
+                settings={"null": Simulator(benchmark.draw_background), "expected": EXPECTED},
+            )
+
+
+def _counted(benchmark: Benchmark, signal: str | None, rng: np.random.Generator) -> Sample:
+    reference, data, _ = benchmark.draw(rng, signal)
+    return reference, rng.permutation(data)
 
 
 def _benchmark(benchmark: Benchmark, signal: str, rng: np.random.Generator) -> Sample:

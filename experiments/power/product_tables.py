@@ -8,7 +8,8 @@ from experiments.power.product import DEFAULT, METHODS
 TITLES = {
     "twelve": "Twelve real tables",
     "rest": "Further real tables",
-    "toys": "Toys",
+    "toys": "Toys, relabelled",
+    "simulated": "Toys, with a simulator and the expected number of events",
 }
 UNSEEN, NEAR_NULL = "\\*", "†"
 Found = dict[str, Any]  # of one problem
@@ -38,31 +39,37 @@ def powers(found: Found) -> Powers:
     return found["toys"][shown_toys(found)]
 
 
-def fewer(found: Found) -> dict[str, Found]:
-    """The default with other numbers of toys, by column title."""
-    return {
-        f"{DEFAULT}, {n_toys} toys": by_method[DEFAULT]
+def otherwise(found: Found) -> dict[tuple[str, str], float]:
+    """The default's power with fewer toys, and at 1 % with more, by number of toys and level."""
+    shown = shown_toys(found)
+    powers = {
+        (n_toys, "5 %" if int(n_toys) < int(shown) else "1 %"): by_method[DEFAULT]
         for n_toys, by_method in found["toys"].items()
-        if n_toys != shown_toys(found) and DEFAULT in by_method
+        if n_toys != shown and DEFAULT in by_method
     }
+    return {key: by_level[key[1]]["share"] for key, by_level in powers.items()}
 
 
 def table(title: str, problems: dict[str, Found]) -> list[str]:
     """One line a problem, one column a method; then the means."""
     present = {name for found in problems.values() for name in powers(found)}
     methods = [name for name in METHODS if name in present]
-    others = list(dict.fromkeys(name for found in problems.values() for name in fewer(found)))
-    columns = [*methods, f"{DEFAULT} at 1 %", *others]
+    others = list(dict.fromkeys(key for found in problems.values() for key in otherwise(found)))
+    titles = [f"{n_toys} toys{' at 1 %' * (level == '1 %')}" for n_toys, level in others]
+    columns = [*methods, f"{DEFAULT} at 1 %", *titles]
     lines = [_line([title, *columns]), "|---" * (len(columns) + 1) + "|"]
     for name, found in problems.items():
         at_5, at_1 = (_shares(powers(found), level) for level in ("5 %", "1 %"))
         row = [at_5.get(method) for method in methods]
-        last = [at_1.get(DEFAULT), *(_shares(fewer(found), "5 %").get(name) for name in others)]
+        last = [at_1.get(DEFAULT), *map(otherwise(found).get, others)]
         bold = _plain if found["near_null"] else _best(row)
         lines.append(_line([_label(name, found), *map(bold, row), *map(_plain, last)]))
     for level in ("5 %", "1 %"):
-        row = _means(problems, methods, level)
-        lines.append(_line([f"mean at {level}", *map(_best(row), row), *[""] * (1 + len(others))]))
+        shares = [_shares(powers(one), level) for one in _to_find(problems)]
+        row = [_mean(shares, method) for method in methods]
+        shares = [otherwise(one) for one in _to_find(problems)]
+        last = [None, *(_mean(shares, other) if other[1] == level else None for other in others)]
+        lines.append(_line([f"mean at {level}", *map(_best(row), row), *map(_plain, last)]))
     return lines
 
 
@@ -70,16 +77,16 @@ def _shares(by_name: dict[str, Found], level: str) -> dict[str, float]:
     return {name: found[level]["share"] for name, found in by_name.items() if level in found}
 
 
-def _means(problems: dict[str, Found], methods: Sequence[str], level: str) -> list[float | None]:
-    """Over all problems with something to find, of methods that were measured on all of them."""
-    found = [_shares(powers(one), level) for one in problems.values() if not one["near_null"]]
+def _to_find(problems: dict[str, Found]) -> list[Found]:
+    """The problems with something to find."""
+    return [found for found in problems.values() if not found["near_null"]]
 
-    def mean(method: str) -> float | None:
-        if not found or not all(method in shares for shares in found):
-            return None
-        return sum(shares[method] for shares in found) / len(found)
 
-    return [mean(method) for method in methods]
+def _mean(shares: Sequence[dict[Any, float]], of: Any) -> float | None:
+    """Over all problems; none of what was not measured on all of them."""
+    if not shares or not all(of in by_name for by_name in shares):
+        return None
+    return sum(by_name[of] for by_name in shares) / len(shares)
 
 
 def notes(problems: dict[str, Found]) -> list[str]:
