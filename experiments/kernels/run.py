@@ -6,8 +6,9 @@
 A comparison of many ways on few machines. Of every sample the labels are exchanged only
 ``N_RELABELLED`` times, and each of its eight labellings is read relative to the median of the other
 seven: this takes out what depends on the rows, and treats all labellings alike. An observed
-labelling is then ranked among the exchanged ones of all samples of its problem. Its level is that
-of the test; its power is not quite that of ``sparker.test``, and is meant to be compared.
+labelling is then ranked among the exchanged ones of all samples of its problem. Without anomalies
+it is one more of them, so the level holds; the power is not quite that of ``sparker.test``, and is
+meant to be compared.
 
 Samples that are in the folder are not measured again.
 """
