@@ -12,8 +12,6 @@ import sparker
 from sparker.engine import fit, two_sample
 from sparker.engine.widths import stairs
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture(scope="module")
 def fitted():
