@@ -66,14 +66,23 @@ def judged(samples: Sequence[dict[str, np.ndarray]]) -> dict[str, dict[str, np.n
 
 
 def difference(ours: Sequence[np.ndarray], now: Sequence[np.ndarray]) -> dict[str, float]:
-    """The mean over problems of the gain in power, sample by sample, and its standard error."""
+    """The mean over problems of the gain in power, sample by sample, and its standard error.
+
+    And how many samples are newly found and lost: where hardly any is, the error means nothing.
+    """
     gains = [
         (one <= LEVEL).astype(float) - (other <= LEVEL)
         for one, other in zip(ours, now, strict=True)
     ]
     variance = sum(gain.var(ddof=1) / len(gain) for gain in gains)
     mean = float(np.mean([gain.mean() for gain in gains]))
-    return {"gain": round(mean, 4), "error": round(float(np.sqrt(variance)) / len(gains), 4)}
+    every = np.concatenate(gains)
+    return {
+        "gain": round(mean, 4),
+        "error": round(float(np.sqrt(variance)) / len(gains), 4),
+        "newly_found": int((every > 0).sum()),
+        "lost": int((every < 0).sum()),
+    }
 
 
 def summary(folder: Path, planted: dict[str, int]) -> dict[str, Any]:
