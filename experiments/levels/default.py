@@ -22,7 +22,6 @@ from experiments.power.product import numbers
 from experiments.power.product_lines import add, lines
 
 import sparker
-from sparker.system.versions import versions
 
 RESULT = Path(__file__).parent / "default.json"
 N_REFERENCE, N_DATA, N_TOYS = 300, 100, 39
@@ -76,7 +75,6 @@ def summarise(folder: Path) -> dict[str, object]:
             ranks[line["population"]][line["number"]] = line["rank"]
     return {
         "command": "python -m experiments.levels.default --keep FOLDER, then --summarise",
-        "versions": versions(),
         "sizes": {"reference": N_REFERENCE, "data": N_DATA, "toys": N_TOYS},
         "ranks": {
             name: np.bincount(list(found.values()), minlength=N_TOYS + 2)[1:].tolist()
