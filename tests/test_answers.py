@@ -141,6 +141,43 @@ def test_anomalous_rows_leave_fewer_ordinary_ones():
     assert unknown < known <= 40
 
 
+@pytest.mark.parametrize("clear", [9.0, 1.0])
+def test_the_bound_by_scores_is_rarely_above_the_truth(clear):
+    """Whether anomalous rows come first of all, which is the worst case, or among the others."""
+    n_each, n_planted, level, found = 150, 20, 0.1, []
+    is_data = np.repeat([True, False], n_each)
+    mixture = mixtures.Mixture(is_data, ~is_data, np.zeros(2 * n_each, bool))
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        score = rng.normal(size=2 * n_each)
+        score[:n_planted] += clear
+        noisy = score + 0.3 * rng.normal(size=2 * n_each)
+        found.append(bound.by_scores([score, noisy], mixture, rng, level))
+    assert binom.sf(np.sum(np.array(found) > n_planted) - 1, len(found), level) > 1e-3
+    assert clear == 1 or np.median(found) >= n_planted / 2
+
+
+def test_the_bound_by_scores_counts_rows_that_score_highest_in_any_score():
+    is_data = np.repeat([True, False], 30)
+    mixture = mixtures.Mixture(is_data, ~is_data, np.zeros(60, bool))
+    in_turn = -(np.arange(60) % 30) - 0.5 * ~is_data  # a data row, a hidden row, a data row
+    first = np.where(np.arange(60) < 25, 100.0, in_turn)
+
+    def proved(*scores):
+        return bound.by_scores(scores, mixture, np.random.default_rng(0), 0.05)
+
+    assert proved(in_turn) == proved(-first) == 0
+    assert 10 < proved(first) <= 25
+    assert 10 <= proved(in_turn, first) <= 25
+
+
+def test_large_numbers_are_tried_in_steps_of_a_hundredth():
+    tried = np.array(list(bound._steps(100_000)))
+    assert tried[:100].tolist() == list(range(100))
+    assert np.all(np.diff(tried) <= 1 + tried[:-1] / 100)
+    assert len(tried) < 900
+
+
 def test_limits_are_exceeded_in_any_kind_by_the_level_at_most():
     largest = np.random.default_rng(0).exponential([[1.0], [9.0]], size=(2, 199))
     limits = bound._limits(largest, 0.05)
@@ -269,10 +306,13 @@ def test_scores_do_not_depend_on_the_order_of_rows_and_need_no_model():
     member = rng.random((2, 40))
     log_ratios = rng.normal(size=(2, 40, 3))
     turn = rng.permutation(40)
-    one = rows.scores(log_ratios, member, np.random.default_rng(0))
-    other = rows.scores(log_ratios[:, turn], member[:, turn], np.random.default_rng(0))
+
+    def scored(log_ratios, member):
+        return rows.scores(rows.respects(log_ratios, member), np.random.default_rng(0))
+
+    one, other = scored(log_ratios, member), scored(log_ratios[:, turn], member[:, turn])
     np.testing.assert_allclose(one[:, turn], other)
-    alone = rows.scores(np.zeros((2, 40, 0)), member, np.random.default_rng(0))
+    alone = scored(np.zeros((2, 40, 0)), member)
     np.testing.assert_array_equal(np.argsort(alone, axis=1), np.argsort(member, axis=1))
 
 

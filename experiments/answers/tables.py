@@ -1,4 +1,4 @@
-"""The tables of docs/answers.md, from result.json: ``python -m experiments.answers.tables``."""
+"""The tables of docs/answers.md, from its two records: ``python -m experiments.answers.tables``."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from experiments.answers.oracle import RESULT as ORACLE
 from experiments.answers.problems import SEEN
 from experiments.answers.run import FRACTIONS, RESULT
 
@@ -27,6 +28,8 @@ class Samples:
         for key, sample in record["samples"].items():
             name, fraction, _ = key.split("; ")
             self.by_key.setdefault((name, float(fraction)), []).append(sample)
+
+        self.known: dict[str, dict[str, float]] = json.loads(ORACLE.read_text())["median"]
 
     def where(self, chosen: Callable[[str, float], bool]) -> list[Sample]:
         """The samples of some problems and shares."""
@@ -206,11 +209,29 @@ def half(samples: Samples) -> str:
     return f"In {cells} the median of *at least* is half of what was planted or more."
 
 
+def knowing(samples: Samples) -> list[str]:
+    """What is proved beside what someone who knows the kinds of rows could prove."""
+    fractions = [fraction for fraction in FRACTIONS if fraction > 0]
+    lines = [
+        "| table | " + " | ".join(f"{fraction:.0%} planted" for fraction in fractions) + " |",
+        "|---" * (len(fractions) + 1) + "|",
+    ]
+    for name, medians in sorted(samples.known.items()):
+        cells = []
+        for fraction in fractions:
+            some = samples.by_key.get((name, fraction), [])
+            own = f"{np.median([one['at_least'] for one in some]):.0f}" if some else "-"
+            cells.append(f"{own} ({medians[str(fraction)]:.0f})")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
 TABLES: dict[str, Callable[[Samples], list[str]]] = {
     "claims": claims,
     "reliability": reliability,
     "ranking": ranking,
     "problems": problem_table,
+    "knowing": knowing,
     "half": lambda samples: [half(samples)],
 }
 

@@ -94,7 +94,7 @@ def explain(
     independent = known.groups is None and known.data_weights is None and known.strata is None
     n_toys = min(pool.experiments().n_toys or bound.MAX_TOYS, bound.MAX_TOYS)
     all_orders = list(orders(points, pool.points, rng, n_toys + 1))
-    level = LEVEL / (3 if independent else 1)  # with so many bounds, of which the largest counts
+    level = LEVEL / (2 if independent else 1)  # with so many bounds, of which the largest counts
     least = None
     if bound.can_tell(n_toys, level):
         toys = relabelled(points, (pool.weights(number) for number in range(n_toys + 1)))
@@ -112,15 +112,16 @@ def explain(
     if mixtures and len(mixtures) == len(hidden):
         samples = as_samples(points, mixtures, pool)
         fitted = statistic.log_ratios(prepared.statistic, seed, samples, chunk)
-        score = rows.scores(fitted, rows.membership(mixtures, all_orders, len(points)), rng)
+        parts = rows.respects(fitted, rows.membership(mixtures, all_orders, len(points)))
+        score = rows.scores(parts, rng)
         found = rules.search(pool.points, mixtures[0], all_orders, score[0])
         answers = _by_mixtures(
             answers, mixtures, score, found, pool, known, called, independent=independent
         )
         if least is not None and independent:
-            by_score = bound.by_score(score[0], mixtures[0], rng, level)
-            in_region = regions.at_least(found, mixtures[0], level)
-            most = max(least.too_many, by_score, in_region)
+            first = [one[0] for one in (score, *parts)]
+            by_scores = bound.by_scores(first, mixtures[0], rng, level)
+            most = max(least.too_many, by_scores)
             answers = answers._replace(at_least=least._replace(too_many=most))
     if answers.at_least is None:
         return answers

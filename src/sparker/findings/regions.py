@@ -124,17 +124,6 @@ def confirm(
     )
 
 
-def at_least(found: Sequence[Found], mixture: Mixture, level: float) -> int:
-    """At least so many rows too many in the region that the search found best."""
-    best = max((one for one in found if not one.lack), key=lambda one: one.worth, default=None)
-    if best is None:
-        return 0
-    n_data, n_hidden = mixture.counts(best.inside)
-    # Only one end of the range counts here, so that both together may be wrong twice as often.
-    _, most = ordinary(n_hidden, mixture.odds / (1 + mixture.odds), 2 * level)
-    return max(0, n_data - most)
-
-
 def ordinary(n_hidden: int, share: float, level: float = 0.05) -> tuple[int, int]:
     """How many ordinary data rows there may be where there are so many hidden ones, at 95 %.
 

@@ -35,19 +35,23 @@ def membership(
     return best.T
 
 
-def scores(
-    log_ratios: np.ndarray, member: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:  # (J, N, m), (J, N) -> (J, N)
+def respects(
+    log_ratios: np.ndarray, member: np.ndarray
+) -> list[np.ndarray]:  # (J, N, m), (J, N) -> (J, N) each
+    """In what respects rows are anomalous: their sets, and the mean and largest log-ratio."""
+    if not log_ratios.shape[-1]:
+        return [member]
+    spread = log_ratios.std(1, keepdims=True)
+    z = (log_ratios - log_ratios.mean(1, keepdims=True)) / np.where(spread > 0, spread, 1)
+    return [member, z.mean(-1), z.max(-1)]
+
+
+def scores(parts: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:  # (J, N)
     """How anomalous rows are, by their ranks in all respects: the sum of their logarithms."""
-    parts = [member]
-    if log_ratios.shape[-1]:
-        spread = log_ratios.std(1, keepdims=True)
-        z = (log_ratios - log_ratios.mean(1, keepdims=True)) / np.where(spread > 0, spread, 1)
-        parts += [z.mean(-1), z.max(-1)]
     # Equals in random order: the order of the rows may not matter.
-    turn = rng.random(member.shape)
+    turn = rng.random(parts[0].shape)
     ranks = [np.argsort(np.lexsort((turn, part), axis=-1), axis=-1) for part in parts]
-    return -sum(np.log1p(-(rank + 0.5) / member.shape[-1]) for rank in ranks)
+    return -sum(np.log1p(-(rank + 0.5) / turn.shape[-1]) for rank in ranks)
 
 
 def probability(score: np.ndarray, mixture: Mixture) -> np.ndarray:  # (N,) -> (N_D,)
