@@ -326,11 +326,7 @@ def test_info_on_a_table(folder):
 )
 def test_what_is_wrong_is_said_in_a_line_or_two(folder, arguments, message, monkeypatch):
     monkeypatch.chdir(folder)
-    import jax
-
-    before = jax.config.jax_platforms
     done = invoke("test", *arguments, *QUICK)
-    jax.config.update("jax_platforms", before)
     assert done.exit_code == 2, done.output
     assert message in done.stderr
     assert "Traceback" not in done.output

@@ -324,6 +324,8 @@ def test_looks_are_corrected_for_their_number(monitor):
         list(monitor.watch(batches, alpha=0.05, looks=1))
     with pytest.raises(ValueError, match=r"calibrate with at least 2000 toys"):
         next(monitor.watch(batches, alpha=0.05, looks=100))
+    with pytest.raises(ValueError, match=r"1 <= looks <= 100,000,000, got 0.05 and 1"):
+        next(monitor.watch(batches, alpha=0.05, looks=10**400))
 
 
 @pytest.mark.parametrize(

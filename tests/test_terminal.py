@@ -465,3 +465,19 @@ def test_a_picture_that_breaks_off_costs_the_report_but_no_answer(folder, result
     assert "p-value" in done.stdout
     assert (tmp_path / "saved.npz").exists()
     assert not (tmp_path / "r.html").exists()
+
+
+def test_an_error_is_no_longer_than_one_would_read():
+    done = CliRunner().invoke(main, ["test", "x" * 10**6 + ".npy", "data.npy"])
+    assert done.exit_code == 2
+    assert "characters more" in done.output
+    assert len(done.output) < 11_000
+
+
+def test_a_device_that_is_not_there_leaves_the_one_that_is(folder):
+    arguments = ["test", str(folder / "reference.csv"), str(folder / "data.csv"), "--toys", "1"]
+    missing = CliRunner().invoke(main, [*arguments, "--device", "tpu"])
+    assert missing.exit_code == 2
+    assert "there is no device 'tpu' here" in missing.output
+    found = CliRunner().invoke(main, [*arguments, *FEATURES, "--statistic", "mahalanobis"])
+    assert found.exit_code == 0, found.output

@@ -1,5 +1,6 @@
 """Processes that are killed, disks that are full, folders that vanish."""
 
+import ctypes
 import functools
 import json
 import os
@@ -17,7 +18,6 @@ from experiments.reliability.box import QUICK, Box, send, shared, when
 from experiments.reliability.ends import Done, check, p_value, plain, refused
 
 TEST = ["test", "reference.npy", "data.npy", *QUICK[2:], "--toys", "400", "--store", "store"]
-NOBODY = 65534
 
 
 def answer(done: Done) -> dict[str, Any]:
@@ -173,14 +173,24 @@ def rows_to_stdout(here: Box) -> None:
 
 
 def keep_from_writing(here: Box, name: str) -> dict[str, Any]:
-    """Make a folder read-only, also for one who is root: as somebody else."""
+    """Make a folder read-only, also for one who is root."""
     for folder, folders, files in os.walk(here.folder):
         for one in (*folders, *files):
             os.chmod(os.path.join(folder, one), 0o755)
     os.chmod(here.folder.parent, 0o755)
     os.chmod(here.folder, 0o755)
     os.chmod(here / name, 0o555)
-    return {"user": NOBODY} if os.geteuid() == 0 else {}
+    return {"preexec_fn": obey_permissions} if os.geteuid() == 0 else {}
+
+
+def obey_permissions() -> None:
+    """Root writes where nobody may: give up that right, in a process that is about to start."""
+    drop_from_bounding_set, dac_override = (
+        24,
+        1,
+    )  # of prctl and of capabilities, see Linux's headers
+    if ctypes.CDLL(None, use_errno=True).prctl(drop_from_bounding_set, dac_override, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "permissions cannot be made to hold for root")
 
 
 @attack("faults", "a store that may only be read", "error; a finished one gives its answer")

@@ -47,6 +47,9 @@ from sparker.tables.rows import more_rows
 
 KIND = "monitor"
 
+MAX_LOOKS = 10**8
+"""Planned ones; even one toy for each would be too many."""
+
 MIN_BATCHES = 10
 """With a reference of fewer batches than this, the monitor's notes warn of it."""
 
@@ -302,8 +305,10 @@ class Monitor:
         """Refuse a level at which so many toys could raise no alarm."""
         least = 1 / (self.n_toys + 1)
         factor = 1 if looks is None else looks
-        if not 0 < alpha < 1 or factor < 1:
-            raise ValueError(f"need 0 < alpha < 1 and looks >= 1, got {alpha} and {looks}")
+        if not 0 < alpha < 1 or not 1 <= factor <= MAX_LOOKS:
+            raise ValueError(
+                f"need 0 < alpha < 1 and 1 <= looks <= {MAX_LOOKS:,}, got {alpha} and {looks}"
+            )
         if least * factor > alpha:
             raise ValueError(
                 f"{self.n_toys} toys resolve p-values down to {least:.2g}, but "

@@ -176,14 +176,15 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
 
     device = options.pop("device")
     if device is not None:
-        platform = {"gpu": "cuda"}.get(device, device)
+        platform, before = {"gpu": "cuda"}.get(device, device), jax.config.jax_platforms
         jax.config.update("jax_platforms", platform)  # type: ignore[no-untyped-call]
         try:
             jax.devices(platform)
-        except RuntimeError as error:
+        except Exception as error:  # whatever JAX stumbles over
+            jax.config.update("jax_platforms", before)  # type: ignore[no-untyped-call]
+            reason = (str(error).splitlines() or ["it finds none"])[0]
             raise BadInput(
-                f"there is no device {device!r} here, or JAX was installed without it: "
-                f"{str(error).splitlines()[0]}"
+                f"there is no device {device!r} here, or JAX was installed without it: {reason}"
             ) from error
     preset: dict[str, Any] = {"config": FitConfig(), "widths": WidthConfig()}
     if anneal:

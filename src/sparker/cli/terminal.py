@@ -25,6 +25,10 @@ KEEPING = "persistent compilation cache entry"
 """What JAX's warnings speak of where a compiled program cannot be written or read."""
 
 
+MAX_SAID = 10_000
+"""Characters of an error: names of files and columns have no limit of their own."""
+
+
 class BadInput(click.ClickException):
     """Something the user can put right: one plain line, exit code 2."""
 
@@ -53,8 +57,14 @@ def printable_errors() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        vars(error)["message"] = printable(error.message)
+        vars(error)["message"] = shortened(printable(error.message))
         raise
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text that nobody would read to its end."""
+    n_more = len(text) - MAX_SAID
+    return f"{text[:MAX_SAID]} ... and {n_more:,} characters more" if n_more > 0 else text
 
 
 class Out(Console):
