@@ -176,7 +176,7 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
 
     device = options.pop("device")
     if device is not None:
-        platform, before = {"gpu": "cuda"}.get(device, device), jax.config.jax_platforms
+        platform, before = {"gpu": "cuda"}.get(device, device), jax.config.values["jax_platforms"]
         jax.config.update("jax_platforms", platform)  # type: ignore[no-untyped-call]
         try:
             jax.devices(platform)
