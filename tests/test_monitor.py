@@ -147,7 +147,7 @@ TABLE = "statistics_of_60"
         (lambda h: {"chunk": 0}, {}, "chunk is 0"),
         (lambda h: {"seed": -1}, {}, "seed is -1"),
         (lambda h: {"seed": 1}, {}, "toys for batches of 60 were made with other seed"),
-        (lambda h: {"widths": h["widths"] | {"steps": 10**9}}, {}, "steps is 1000000000, no"),
+        (lambda h: {"widths": h["widths"] | {"steps": 10**9}}, {}, "3 and steps 1000000000"),
         (lambda h: {"widths": h["widths"] | {"steps": 301}}, {}, "made with other steps"),
         (lambda h: {"widths": h["widths"] | {"n_widths": 2}}, {}, "made with other n_widths"),
         (lambda h: {"widths": h["widths"] | {"span": {"option": "softmax"}}}, {}, "no span .softm"),

@@ -1096,9 +1096,7 @@ def test_a_huge_table_of_nothing_is_refused(make):
 
     path = make("x.h5", write)
     assert path.stat().st_size < 20_000
-    refuse(
-        path, r"needs 7\.\d+e\+04 GiB for 1000000000000 rows and 10 columns, .* free; take fewer"
-    )
+    refuse(path, r"unpacks to 7\.\d+e\+04 GiB or more, which no table of values does")
 
 
 def test_no_rows_and_no_columns(make):

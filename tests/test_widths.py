@@ -83,7 +83,7 @@ def test_a_trajectory_ends_where_the_fit_does():
         ({"first": 2.0, "last": 1.0, "steps": 10.5}, "must be whole numbers"),
         (
             {"first": 2.0, "last": 1.0, "steps": 5},
-            "1 <= n_widths <= steps, got n_widths 10 and steps 5",
+            "1 <= n_widths <= steps <= 1,000,000, got n_widths 10 and steps 5",
         ),
     ],
 )

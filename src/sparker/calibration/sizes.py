@@ -61,7 +61,13 @@ def for_size(
     )
     return Calibration(
         table.first(n_toys + 1, start=1),
-        {**description, "n_toys": n_toys, "labellings": None, "stop": None, "notes": table.notes},
+        {
+            **description,
+            "n_toys": n_toys,
+            "labellings": None,
+            "stop": None,
+            "notes": [*table.notes],
+        },
     )
 
 

@@ -21,4 +21,4 @@ def counted(n: int, what: str) -> str:
     >>> counted(1, "row"), counted(1200, "row")
     ('1 row', '1,200 rows')
     """
-    return f"{n:,} {what}{'s' * (n != 1)}"
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
