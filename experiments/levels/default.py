@@ -2,6 +2,7 @@
 
     python -m experiments.levels.default --keep FOLDER [--only NAME ...] [--tests A:B] [--seconds S]
     python -m experiments.levels.default --keep FOLDER --summarise     # default.json, of all lines
+    python -m experiments.levels.default --keep NEW --summarise --add  # of further numbers
 
 ``run.py`` has every scheme, with plain statistics and small fits. Here it is the whole default: all
 families, all stages, two tables relabelled. Lines that are in the folder are not made again, so a
@@ -67,19 +68,22 @@ def measure(options: argparse.Namespace) -> None:
                 add(options.keep, line)
 
 
-def summarise(folder: Path) -> dict[str, object]:
-    """How many tests had each rank; the first 5,000 of each population."""
+def summarise(folder: Path, known: dict[str, list[int]]) -> dict[str, object]:
+    """How many tests had each rank, those that are known added."""
     ranks: dict[str, dict[int, int]] = {name: {} for name in DRAWS}
     for line in lines(folder):
-        if line["number"] < N_TESTS:
-            ranks[line["population"]][line["number"]] = line["rank"]
+        ranks[line["population"]][line["number"]] = line["rank"]
+    counts = {
+        name: np.bincount(list(found.values()), minlength=N_TOYS + 2)[1:]
+        for name, found in ranks.items()
+    }
     return {
         "command": "python -m experiments.levels.default --keep FOLDER, then --summarise",
         "sizes": {"reference": N_REFERENCE, "data": N_DATA, "toys": N_TOYS},
         "ranks": {
-            name: np.bincount(list(found.values()), minlength=N_TOYS + 2)[1:].tolist()
-            for name, found in ranks.items()
-            if found
+            name: (count + np.array(known.get(name, 0))).tolist()
+            for name, count in counts.items()
+            if count.any() or name in known
         },
     }
 
@@ -92,10 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tests", type=numbers, default=range(N_TESTS), metavar="A:B")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--summarise", action="store_true", help="write --output, measure nothing")
+    parser.add_argument(
+        "--add", action="store_true", help="to what --output has, which are tests of other numbers"
+    )
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args(arguments)
     if options.summarise:
-        options.output.write_text(json.dumps(summarise(options.keep)) + "\n")
+        known = json.loads(options.output.read_text())["ranks"] if options.add else {}
+        options.output.write_text(json.dumps(summarise(options.keep, known)) + "\n")
     else:
         measure(options)
 

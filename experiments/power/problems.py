@@ -12,6 +12,7 @@ import numpy as np
 from sparker import decorrelate
 from sparker.benchmarks import Benchmark, exponential, four_gaussians
 from sparker.engine import TwoSample, pad, stack, two_sample
+from sparker.engine.preprocess import Transform
 
 Fraction = tuple[str, float]  # a kind of anomaly, and how much of the data it makes up
 
@@ -32,6 +33,8 @@ class Problem:
     points: np.ndarray | None = None
     n_data: int = 0
     """How many of these rows, the first, are data."""
+    transform: Transform | None = None
+    """How the points came from a table's columns."""
 
 
 Kind = tuple[str | None, int]  # a signal or none, and the number of the experiment
@@ -122,7 +125,16 @@ def embedded(
         return TwoSample(points[chosen], *repeated)
 
     basis = points[: len(nominal)]
-    return Problem(name, tuple(order), draw, basis, rows=rows, points=points, n_data=n_data)
+    return Problem(
+        name,
+        tuple(order),
+        draw,
+        basis,
+        rows=rows,
+        points=points,
+        n_data=n_data,
+        transform=transform,
+    )
 
 
 def embeddings(folder: Path) -> list[Problem]:

@@ -3,6 +3,7 @@
     python -m experiments.power.product --keep FOLDER                 # what needs no files
     python -m experiments.power.product --data DIR --keep FOLDER      # and real tables
     python -m experiments.power.product --keep FOLDER --summarise     # product.json, of all lines
+    python -m experiments.power.product --keep NEW --summarise --add  # what is new in its place
 
 Every sample goes through ``sparker.test``, and its toys are relabellings of its rows, anomalies
 and all; those of the paper's toys that are called so have a simulator and an expected number of
@@ -13,6 +14,7 @@ measured again, so a run can be stopped, continued and split: ``--only``, ``--me
 """
 
 import argparse
+import json
 import sys
 import time
 import traceback
@@ -26,7 +28,7 @@ from experiments import workers
 from experiments.power.product_lines import Line, Work, add, key_of, lines
 from experiments.power.product_problem import Problem, sample
 from experiments.power.product_problems import problems
-from experiments.power.product_summary import as_text, summary
+from experiments.power.product_summary import added, as_text, summary
 
 import sparker
 from sparker.calibration.combine import Combination, minimum
@@ -194,12 +196,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--workers", type=int, default=1, help="processes, with a core each")
     parser.add_argument("--summarise", action="store_true", help="write --output, measure nothing")
+    parser.add_argument(
+        "--add", action="store_true", help="keep what --output has of other problems and methods"
+    )
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args(arguments)
     if min(options.toys) < FEWEST_TOYS:
         parser.error(f"fewer than {FEWEST_TOYS} toys cannot say p <= 5 %")
     if options.summarise:
-        options.output.write_text(as_text(summary(lines(options.keep), problems())))
+        found = summary(lines(options.keep), problems())
+        if options.add:
+            found = added(json.loads(options.output.read_text()), found)
+        options.output.write_text(as_text(found))
     else:
         measure(options)
 

@@ -47,6 +47,21 @@ def summary(lines: Iterable[Line], problems: dict[str, Problem]) -> dict[str, An
     }
 
 
+def added(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """What is known, with what is new in its place or beside it, cell by cell."""
+    problems = dict(known["problems"])
+    for name, found in new["problems"].items():
+        cells = dict(problems.get(name, found)["toys"])
+        for n_toys, by_method in found["toys"].items():
+            cells[n_toys] = dict(sorted((cells.get(n_toys, {}) | by_method).items()))
+        problems[name] = found | {"toys": cells}
+    return known | {
+        "hardware": sorted({*known["hardware"], *new["hardware"]}),
+        "versions": _different([*known["versions"], *new["versions"]]),
+        "problems": problems,
+    }
+
+
 def as_text(result: dict[str, Any]) -> str:
     """JSON with a line for each power."""
     text = json.dumps(result, indent=1)

@@ -1,4 +1,4 @@
-"""The power of the kernels and scans, of their parts, and of other tests, with a simulator.
+"""The power of the default, of kernels and scans and their parts, of other tests; by a simulator.
 
     python -m experiments.power.run                      # the toys
     python -m experiments.power.run --data DIR           # and real embeddings, see README.md
@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,8 +24,8 @@ from experiments.power.kept import kept
 from experiments.power.problems import Problem, embeddings, on_pool, toys
 
 from sparker import FitConfig, WidthConfig
-from sparker.calibration.combine import Combination, minimum, minimum_and_product
-from sparker.calibration.pvalues import clopper_pearson, graded_p_values, p_values
+from sparker.calibration.combine import Combination, harmonic, minimum, minimum_and_product
+from sparker.calibration.pvalues import clopper_pearson, graded_p_values, graded_score, p_values
 from sparker.calibration.settings import plain
 from sparker.engine import ToysInMemory, TwoSample, geometric, independent
 from sparker.presets import annealed
@@ -36,6 +37,7 @@ from sparker.statistics import (
     Frechet,
     KolmogorovSmirnov,
     Mahalanobis,
+    Portfolio,
 )
 from sparker.statistics.contract import Chunk, Prepared, Statistic, families_of
 from sparker.statistics.kernels import KernelStatistic
@@ -56,6 +58,7 @@ class Setting(NamedTuple):
     config: FitConfig = FitConfig()
     widths: WidthConfig = WidthConfig()
     combine: Combination = minimum
+    on_pool: bool = False
 
     @property
     def statistic(self) -> Statistic:
@@ -64,12 +67,15 @@ class Setting(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """Another test; columns, where there are several, are combined by their smallest p-value."""
+    """A test as it is; columns, where there are several, are combined by their smallest p-value."""
 
     statistic: Statistic
     most_features: int | None = None
     most_rows: int | None = None
     combine: Combination = minimum
+    on_pool: bool = True
+    """Whether experiments share the points of embeddings, and most of the work on them; SparKer
+    looks at shared points in another way."""
 
 
 def but(*, widths: dict[str, Any] | None = None, **config: Any) -> Setting:
@@ -94,7 +100,9 @@ SETTINGS = {
 }
 
 
+WHOLE = "default"
 PEERS = {
+    WHOLE: Peer(Portfolio(kernels=KernelStatistic()), combine=harmonic, on_pool=False),
     "exact MMD": Peer(MMD(n_bandwidths=5, fused=False), most_rows=20_000),
     "NPLM": Peer(NPLM(), most_rows=50_000),
     "MMD-FUSE": Peer(MMD()),
@@ -124,6 +132,14 @@ class Verdict(NamedTuple):
     read: Reader
     combine: Combination = minimum
     graded: bool = True
+    families: tuple[str, ...] = ()
+    """Of all columns, where they are combined in two stages."""
+
+    def score(self, table: np.ndarray, ranked: np.ndarray, graded: np.ndarray) -> np.ndarray:
+        """Of every row, from its statistics and their p-values, (n, m, r) each."""
+        if self.families:
+            return graded_score(self.combine, self.read(table), self.families)
+        return self.combine(self.read(graded if self.graded else ranked))
 
 
 VERDICTS = {
@@ -140,9 +156,10 @@ VERDICTS = {
 }
 
 
-def verdicts(name: str) -> dict[str, Verdict]:
+def verdicts(name: str, families: tuple[str, ...] = ()) -> dict[str, Verdict]:
     """What is made of the fits of a setting: of the kernels and scans everything that can be."""
-    whole = {name: Verdict(everything, WAYS[name].combine)}
+    staged = families if name == WHOLE else ()
+    whole = {name: Verdict(everything, WAYS[name].combine, families=staged)}
     if name in PEERS:
         return whole
     return whole | (VERDICTS if name == DEFAULT else {f"{name}, t only": Verdict(some(0))})
@@ -161,8 +178,7 @@ def power(
         flat = table.reshape(len(table), -1)
         ranked, graded = (of(flat).reshape(table.shape) for of in (p_values, graded_p_values))
         for name, verdict in verdicts.items():
-            score = verdict.combine(verdict.read(graded if verdict.graded else ranked))
-            found[name] += p_values(score)[0] <= ALPHA
+            found[name] += p_values(verdict.score(table, ranked, graded))[0] <= ALPHA
     return {name: _share(int(k), len(tested)) for name, k in found.items()}
 
 
@@ -174,28 +190,30 @@ def _share(k: int, n: int) -> dict[str, Any]:
 def measured(
     way: Setting | Peer, problem: Problem, signal: str | None, numbers: range
 ) -> np.ndarray:
-    """The statistics of experiments, (n, m, r).
-
-    Toys with points of their own for SparKer, which looks at shared ones in another way; other
-    tests share the points of embeddings, and most of the work on them.
-    """
+    """The statistics of experiments, (n, m, r)."""
 
     def draw(some: Sequence[int]) -> TwoSample:
-        if isinstance(way, Peer) and problem.points is not None:
+        if way.on_pool and problem.points is not None:
             return on_pool(problem, [(signal, number) for number in some])
         return problem.draw(signal, some)
 
     experiments = ToysInMemory(draw)
-    prepared = way.statistic.prepare(problem.basis, len(problem.basis))
+    prepared = prepare(way, problem)
     chunk = prepared.chunk_size(experiments, numbers[0], len(numbers))
     chunks = prepared.chunks(SEED, experiments, numbers, chunk)
     return by_family(prepared, chunks)
 
 
+def prepare(way: Setting | Peer, problem: Problem) -> Prepared:
+    """A statistic with its settings fixed by anomaly-free rows."""
+    return way.statistic.prepare(problem.basis, len(problem.basis), problem.transform)
+
+
 def by_family(prepared: Prepared, chunks: Iterable[Chunk]) -> np.ndarray:  # (n, m, r)
     """What kernels read off, r statistics at each of m widths; of others, m numbers of one kind."""
     values = np.concatenate([np.asarray(chunk.measured.statistics) for chunk in chunks])
-    n_families = max(1, len(set(families_of(prepared.readings))))
+    counts = Counter(families_of(prepared.readings)).values()
+    n_families = max(1, len(counts)) if len(set(counts)) <= 1 else 1
     return values.reshape(len(values), -1, n_families)
 
 
@@ -273,7 +291,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found, made = kept(options.keep, label, way.statistic, n, fit)
             return found
 
-        found = judge(problem, run, verdicts(name), n)
+        families = tuple(families_of(prepare(way, problem).readings))
+        found = judge(problem, run, verdicts(name, families), n)
         if name == DEFAULT and problem.oracle is not None:
             found["oracle"] = oracle(problem, n)
         known = result["problems"].setdefault(problem.name, {"power": {}, "runs": {}})

@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.power import product_tables
 from experiments.power.product import RESULT as PRODUCT
-from experiments.power.run import DEFAULT, HERE, SETTINGS, VERDICTS
+from experiments.power.run import DEFAULT, HERE, SETTINGS, VERDICTS, WHOLE
 
 PAGE = HERE.parents[1] / "docs" / "power.md"
 BEGIN, END = "<!-- tables: {} -->\n", "<!-- end of tables -->\n"
@@ -42,13 +42,14 @@ def rows(power: Powers, names: list[str], title: str) -> list[str]:
 
 
 def results(problems: dict[str, Any]) -> Iterator[list[str]]:
-    """The kernels and scans beside everything that is not SparKer."""
+    """The default, and the kernels and scans, beside everything that is not SparKer."""
     for problem, title in TITLES.items():
         if problem in problems:
             power = problems[problem]["power"]
             ours = {*VERDICTS, *(way for way in power if way.split(", t only")[0] in SETTINGS)}
-            others = [way for way in power if way not in ours]
-            yield rows(power, [DEFAULT, *sorted(others, key=lambda way: way == "oracle")], title)
+            first = [way for way in (WHOLE, DEFAULT) if way in power]
+            others = [way for way in power if way not in {*ours, *first}]
+            yield rows(power, [*first, *sorted(others, key=lambda way: way == "oracle")], title)
 
 
 def ingredients(problems: dict[str, Any]) -> Iterator[list[str]]:
