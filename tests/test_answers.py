@@ -277,6 +277,37 @@ def test_members_share_the_surprise_of_their_sets():
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
+def test_crowds_are_rows_of_the_mixture_among_the_nearest(monkeypatch):
+    pool = pool_of(*planted())
+    mixture = mixtures.hide(pool, np.random.default_rng(0), 1.0)
+    x = pool.points[:, :2]
+    away = np.linalg.norm(x[:, None] - x, axis=2)
+
+    def slowly(part):
+        away_there = away[np.ix_(part, part)]
+        np.fill_diagonal(away_there, np.inf)
+        for row, distances in zip(part, away_there, strict=True):
+            near = part[np.argsort(distances)]
+            told = []
+            for k in rows.CROWDS:
+                counts = np.sum(mixture.marked[near[:k]]), np.sum(mixture.rest[near[:k]])
+                sides = [orders.surprise(*counts, mixture.odds_of_rest, lack=x) for x in (0, 1)]
+                told.append(sides[0] - sides[1])
+            yield row, np.mean(told)
+
+    def check(got, parts):
+        for part in parts:
+            for row, expected in slowly(part):
+                assert got[row] == pytest.approx(expected, abs=1e-5)
+
+    everything = np.arange(len(x))
+    check(rows.crowds([mixture], x, np.random.default_rng(1))[0], [everything])
+    monkeypatch.setattr(rows, "MAX_SHARED", len(x) // 2)
+    turn = np.random.default_rng(1).permutation(len(x))
+    n_parts = -(-len(x) // (len(x) // 2))
+    check(rows.crowds([mixture], x, np.random.default_rng(1))[0], np.array_split(turn, n_parts))
+
+
 def test_probabilities_are_shares_of_rows_that_hidden_ones_do_not_explain():
     is_data = np.repeat([True, False, True, False], [40, 20, 10, 0])
     hidden = ~is_data

@@ -177,7 +177,7 @@ def main() -> None:
     ]
     todo = [(one, before) for one, before in work if (before is not None) == options.again]
     with workers.pool(options.processes) as pool:
-        each = max(1, min(25, len(todo) // (4 * options.processes)))
+        each = max(1, min(5, len(todo) // (4 * options.processes)))
         for (name, fraction, number, _), found in pool.imap_unordered(_measured, todo, each):
             record["samples"][key_of(name, fraction, number)] = found
             write(options.output, record)

@@ -112,7 +112,11 @@ def explain(
     if mixtures and len(mixtures) == len(hidden):
         samples = as_samples(points, mixtures, pool)
         fitted = statistic.log_ratios(prepared.statistic, seed, samples, chunk)
-        parts = rows.respects(fitted, rows.membership(mixtures, all_orders, len(points)))
+        parts = rows.respects(
+            fitted,
+            rows.membership(mixtures, all_orders, len(points)),
+            rows.crowds(mixtures, points, rng),
+        )
         score = rows.scores(parts, rng)
         found = rules.search(pool.points, mixtures[0], all_orders, score[0])
         answers = _by_mixtures(

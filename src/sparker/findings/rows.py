@@ -1,7 +1,7 @@
 """Which rows are anomalous: a probability for each, and a list of which most are.
 
-A row's score puts together what the kernels say of its place at all widths and the most surprising
-set of rows that it belongs to. Its probability compares how many data rows and how many hidden
+A row's score puts together what the kernels say of its place at all widths, the most surprising set
+of rows that it belongs to, and how many of its nearest rows are in the mixture. Its probability compares how many data rows and how many hidden
 reference rows score like it. Its p-value is its rank among the hidden rows.
 """
 
@@ -12,6 +12,8 @@ from scipy.optimize import isotonic_regression
 
 from sparker.findings.mixtures import Mixture
 from sparker.findings.orders import Order, counts, sizes, surprise
+from sparker.statistics.nearest import nearest
+from sparker.statistics.neighbours import CROWDS, MAX_SHARED
 
 
 def membership(
@@ -35,15 +37,41 @@ def membership(
     return best.T
 
 
+def crowds(
+    mixtures: list[Mixture], points: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:  # (N, r) -> (J, N)
+    """For each mixture and row, how surprisingly many of its nearest rows are of the mixture.
+
+    The mean over several numbers of neighbours; negative where they are few. Of very many rows,
+    neighbours are looked for in random parts.
+    """
+    n_rows = len(points)
+    n_parts = -(-n_rows // MAX_SHARED)
+    found = np.zeros((len(mixtures), n_rows))
+    for part in np.array_split(rng.permutation(n_rows), n_parts):
+        k = min(CROWDS[-1], len(part) - 1)
+        near = part[nearest(points[part], np.arange(len(part)), k)[0]]  # (n, k)
+        ends = np.unique(np.minimum(CROWDS, k)) - 1
+        for row, mixture in zip(found, mixtures, strict=True):
+            marked, rest = (
+                np.cumsum(one[near], axis=1, dtype=np.float32)[:, ends]
+                for one in (mixture.marked, mixture.rest)
+            )
+            odds = mixture.odds_of_rest
+            more, fewer = (surprise(marked, rest, odds, lack=lack) for lack in (False, True))
+            row[part] = np.mean(more - fewer, axis=1)
+    return found
+
+
 def respects(
-    log_ratios: np.ndarray, member: np.ndarray
-) -> list[np.ndarray]:  # (J, N, m), (J, N) -> (J, N) each
-    """In what respects rows are anomalous: their sets, and the mean and largest log-ratio."""
+    log_ratios: np.ndarray, *others: np.ndarray
+) -> list[np.ndarray]:  # (J, N, m), (J, N) each -> (J, N) each
+    """In what respects rows are anomalous: others, and the mean and largest log-ratio."""
     if not log_ratios.shape[-1]:
-        return [member]
+        return [*others]
     spread = log_ratios.std(1, keepdims=True)
     z = (log_ratios - log_ratios.mean(1, keepdims=True)) / np.where(spread > 0, spread, 1)
-    return [member, z.mean(-1), z.max(-1)]
+    return [*others, z.mean(-1), z.max(-1)]
 
 
 def scores(parts: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:  # (J, N)
