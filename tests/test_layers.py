@@ -13,7 +13,7 @@ pytestmark = pytest.mark.unit
 PACKAGE = Path(sparker.__file__).parent
 LEVELS = {
     "system": 0, "together": 0, "ordinary": 0,
-    "tables": 1, "engine": 1,
+    "tables": 1, "embed": 1, "engine": 1,
     "streaming": 2, "benchmarks": 2,
     "statistics": 3,
     "nulls": 4,

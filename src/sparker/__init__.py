@@ -5,7 +5,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparker import engine, nulls, plots, presets, statistics, tables
+    from sparker import embed, engine, nulls, plots, presets, statistics, tables
     from sparker.calibration.combine import (
         cauchy,
         harmonic,
@@ -44,6 +44,7 @@ __all__ = [
     "WidthConfig",
     "cauchy",
     "decorrelate",
+    "embed",
     "engine",
     "harmonic",
     "load",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sparker.calibration.combine import Combination, harmonic
 from sparker.calibration.sequential import Sequential
 from sparker.calibration.store import MAX_CHUNK
+from sparker.embed import IMAGES, TEXT, Embedder, choose
 from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
@@ -53,6 +54,15 @@ class TestConfig:
     missing: str = INDICATOR
     """What to do where values are missing: put the median there and a feature that says so
     (``"indicator"``), leave out such rows (``"drop"``), or refuse them (``"error"``)."""
+    text: str | None = None
+    """The column of both samples that holds texts, which ``embed`` makes numbers of."""
+    images: str | None = None
+    """The column of both samples that names picture files, which ``embed`` makes numbers of; of
+    folders of pictures in place of samples, nothing need be said."""
+    embed: Any = None
+    """What makes numbers of texts or pictures: ``"tfidf"``, ``"minilm"``, ``"wordllama"``,
+    ``"efficientnet-lite0"``, ``"st:NAME"``, ``"timm:NAME"``, ``"module:function"``; a function of a
+    list, or an object with ``encode``, that gives (n, d)."""
     strict: bool = False
     """Whether to refuse what looks suspicious, instead of warning of it."""
     reference_weights: Weights | str | None = None
@@ -120,6 +130,13 @@ class TestConfig:
             found.append(
                 f"missing must be one of {', '.join(MISSING_VALUES)}, got {self.missing!r}"
             )
+        if self.text is not None and self.images is not None:
+            found.append("text and images do not go together: one embedder is for one of them")
+        if self.embed is None and (self.text is not None or self.images is not None):
+            found.append(
+                "text and images need embed, which makes numbers of them; to show them only, give "
+                "them to the report, result.report(path, texts=..., images=...)"
+            )
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")
@@ -134,6 +151,12 @@ class TestConfig:
     def scheme(self) -> Scheme:
         """What makes the toys."""
         return scheme(self.null)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes numbers of texts or pictures."""
+        of = IMAGES if self.text is None else TEXT
+        return None if self.embed is None else choose(self.embed, of, self.progress)
 
     def chosen_statistic(self) -> Statistic:
         """What is ranked."""
@@ -154,6 +177,9 @@ class TestConfig:
             given |= {"scheme in memory"}
         if not self.chosen_statistic().streams:
             given |= {"statistic in memory"}
+        embedder = self.embedder
+        if embedder is not None:
+            given |= {"embed", "learning embedder"} if embedder.learns else {"embed"}
         if self.null != "permutation":
             given |= {"null"}
         return given | self.scheme.features
@@ -169,6 +195,9 @@ class TestKeywords(TypedDict, total=False):
     ignore: Sequence[str]
     keep: Sequence[str]
     missing: str
+    text: str | None
+    images: str | None
+    embed: Any
     strict: bool
     reference_weights: Weights | str | None
     expected: float | None

@@ -44,10 +44,10 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
             of them than fit into memory.
         data: the rows in question, with the same columns, in any order where they have names.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
-            ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``strict``,
-            ``reference_weights``, ``expected``, ``groups``, ``strata``, ``config``, ``widths``,
-            ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
-            ``progress``, ``chunk``, ``cluster``.
+            ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``, ``images``,
+            ``embed``, ``strict``, ``reference_weights``, ``expected``, ``groups``, ``strata``,
+            ``config``, ``widths``, ``preprocess``, ``combine``, ``statistic``, ``explain``,
+            ``stop``, ``store``, ``progress``, ``chunk``, ``cluster``.
 
     >>> import numpy as np
     >>> import sparker
@@ -200,7 +200,7 @@ class Experiment(NamedTuple):
             "combine": plain(config.combine),
             "stop": plain(config.stop),
         }
-        return TestResult(
+        result = TestResult(
             **found,
             **self.intake.of_result,
             answers=answers,
@@ -212,6 +212,7 @@ class Experiment(NamedTuple):
             versions=versions(),
             timings={**timings, "total": time.perf_counter() - began},
         )
+        return result.with_pictures(self.intake.pictures)
 
     def explain(self, p_value: float, lowered_to: int | None) -> Answers:
         """How many, where, which rows, which columns; of fits at a time, no more than fit."""

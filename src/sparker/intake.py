@@ -13,21 +13,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.config import TestConfig
+from sparker.embed import TEXT, Embedder
 from sparker.engine.sample import in_one_precision
 from sparker.nulls import Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
 from sparker.tables.checks import Caution, cautions, far_values, in_both, values_out_of_line
 from sparker.tables.columns import listed
-from sparker.tables.encoding import Encoding, LeftOut, called, fit, plain_encoding
+from sparker.tables.encoding import (
+    EMBEDDED,
+    NOTHING,
+    Encoding,
+    LeftOut,
+    called,
+    fit,
+    plain_encoding,
+)
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
 from sparker.tables.frames import as_table, library_of
 from sparker.tables.headers import headers
 from sparker.tables.identifiers import identifier
-from sparker.tables.kinds import Kind, is_missing, kind_of
-from sparker.tables.problems import problem
+from sparker.tables.kinds import Kind, as_texts, is_missing, kind_of
+from sparker.tables.picture_files import PICTURE
+from sparker.tables.problems import missing_in, problem
 from sparker.tables.rows import (
     DROP,
+    ERROR,
     Encoded,
     by_name,
     changes,
@@ -60,6 +71,8 @@ class Intake(NamedTuple):
     strata: tuple[np.ndarray, np.ndarray] | None
     null: str | Scheme
     cautions: tuple[Caution, ...]
+    pictures: list[str] | None = None
+    """(N_D,) the files of the data's pictures, where pictures are compared."""
 
     @property
     def of_result(self) -> dict[str, Any]:
@@ -102,7 +115,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     n_rows = {of: len(table.points) for of, table in tables.items()}
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
-    noted += values_out_of_line(*points, names=encoding.names)
+    noted += _out_of_line(encoding, *points)
     each_alone = groups is None and strata is None
     noted += cautions(points[0], points[1], encoding.names, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
@@ -119,6 +132,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
         strata=_kept_of("strata", strata, encoded, n_rows),
         null=null,
         cautions=told(noted, strict=config.strict, caller=4),
+        pictures=others.pictures,
     )
 
 
@@ -160,13 +174,22 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     n_rows = {"reference": len(table.points)}
     noted += rows_dropped(encoded, n_rows)
     points = encoded["reference"].points
-    noted += values_out_of_line(points, names=encoding.names)
+    noted += _out_of_line(encoding, points)
     return Alone(
         points,
         _kept_of("reference_weights", weights, encoded, n_rows),
         encoding,
         told(noted, strict=config.strict, caller=3),
     )
+
+
+def _out_of_line(encoding: Encoding, *points: np.ndarray) -> list[Caution]:
+    """Values far from others, of the columns that are the user's own: no embedding has a slip."""
+    own = [i for i, one in enumerate(encoding.features) if one.kind != EMBEDDED]
+    if not own:
+        return []
+    names = encoding.names
+    return values_out_of_line(*(part[:, own] for part in points), names=[names[i] for i in own])
 
 
 def _check_plain(encoding: Encoding) -> None:
@@ -313,6 +336,10 @@ def _aligned(
     ignore = {*listed(config.ignore), *beside}
     named = [*listed(config.columns), *listed(config.keep)]
     wanted = listed(config.columns) or [name for name in calls if name not in ignore]
+    embedded = _embedded_column(config, tables)
+    if embedded is not None and embedded not in wanted:
+        wanted.append(embedded)
+        named.append(embedded)
     everywhere = {*calls, *(name for table in tables.values() for name in table.columns)}
     problems = [
         *(f"- {name}: reference has no such column{near(name, calls)}"
@@ -363,6 +390,7 @@ def _fitted(
     left_out = [LeftOut(name, "it was to be ignored") for name in listed(config.ignore)]
     problems, noted = [], []
     finite = np.all([table.finite for table in tables.values()], axis=0)
+    column, embedder = _embedded_column(config, tables), config.embedder
     for i, place in enumerate(places):
         name = first.columns[i] if first.columns else f"column {place}"
         parts = {of: table.column(i) for of, table in tables.items()}
@@ -375,6 +403,11 @@ def _fitted(
             noted.append(Caution("empty", f"{called(name)} was left out: it has no values"))
             continue
         key = name if first.columns else str(place)
+        if embedder is not None and key == column:
+            if config.missing == ERROR and (wrong := missing_in(parts)):
+                problems.append(f"- {name}: {wrong}")
+            known.append((i, name, place, Kind.TEXT if embedder.of == TEXT else Kind.IMAGE))
+            continue
         two = [part for of, part in parts.items() if of != POOL]
         why = None if key in meant else identifier(name if first.columns else "", two)
         if why is not None:
@@ -411,11 +444,38 @@ def _fitted(
     columns = []
     for i, name, place, kind in known:
         own = [table.column(i) for table in tables.values()]
+        if embedder is not None and kind in (Kind.TEXT, Kind.IMAGE):
+            columns.append(fit(name, place, kind, own, _ready(embedder, own)))
+            continue
         if finite[i]:  # nothing is missing: for rows that may lack a value later, some rows tell
             own = [part[:: len(part) // ENOUGH + 1] for part in own]
         columns.append(fit(name, place, kind, own))
     encoding = Encoding(tuple(columns), tuple(left_out), bool(first.columns), n_columns)
     return encoding, kept, noted
+
+
+def _embedded_column(config: TestConfig, tables: dict[str, Table]) -> str | None:
+    """The column that is embedded, as the user named it."""
+    if config.embed is None:
+        return None
+    column = config.images if config.text is None else config.text
+    if column is None and all(table.columns == (PICTURE,) for table in tables.values()):
+        return PICTURE
+    if column is None:
+        raise ColumnsError(
+            "embed makes numbers of texts or pictures, but it is not said where they are; name "
+            "their column by text or images (--text, --images)"
+        )
+    return column
+
+
+def _ready(embedder: Embedder, parts: Sequence[np.ndarray]) -> Embedder:
+    """An embedder that has learned what it has to, from the rows of all samples alike."""
+    texts: list[str] = []
+    if embedder.learns:
+        for part in parts:
+            texts += [NOTHING] * int(is_missing(part).sum()) + as_texts(part[~is_missing(part)])
+    return embedder.fitted(texts)
 
 
 def _left_out(table: Table, kept: Sequence[int]) -> dict[str, np.ndarray]:

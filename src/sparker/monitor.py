@@ -11,7 +11,7 @@ beside a batch. ``docs/calibration.md`` has the measured levels.
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
@@ -30,6 +30,7 @@ from sparker.config import Progress, TestKeywords, from_keywords
 from sparker.engine.preprocess import Preprocess
 from sparker.findings.explain import explain as find_answers
 from sparker.findings.interpret import interpret
+from sparker.findings.saved import embedded_again
 from sparker.intake import one_sample, told
 from sparker.nulls import Resample, samples, toy_rng
 from sparker.nulls.unweighted import keep_by_weight, kept_note
@@ -243,7 +244,7 @@ class Monitor:
             "explain": time.perf_counter() - interpreted,
             "total": time.perf_counter() - began,
         }
-        return TestResult(
+        result = TestResult(
             **found | {"notes": (*self.notes_for(size), *found["notes"])},
             answers=answers,
             frame=library_of(batch),
@@ -259,6 +260,7 @@ class Monitor:
             versions=versions(),
             timings=timings,
         )
+        return result.with_pictures(encoded.pictures) if explain else result
 
     def _suspicions(self, batch: np.ndarray) -> tuple[Caution, ...]:
         """What looks suspicious of a batch beside the reference, of which nothing is said again."""
@@ -323,9 +325,17 @@ class Monitor:
         archive.write(Path(path), {"kind": KIND, **header}, contents)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Monitor":
-        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
-        return cls.restored(path, *archive.read(Path(path), KIND))
+    def load(cls, path: str | os.PathLike[str], embed: Any = None) -> "Monitor":
+        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm.
+
+        A function that embeds texts or pictures is not in the file: give it as ``embed`` again.
+        """
+        found = cls.restored(path, *archive.read(Path(path), KIND))
+        return found if embed is None else found.embedded_by(embed)
+
+    def embedded_by(self, embed: Any) -> "Monitor":
+        """The same with an embedder for batches, which must be the one there was."""
+        return replace(self, encoding=embedded_again(self.encoding, embed))
 
     @classmethod
     def restored(

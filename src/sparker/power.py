@@ -28,7 +28,7 @@ Source = Callable[[np.random.Generator, int], ArrayLike]
 MAX_COUNT = 10**7
 """Of the tests of a study, and of the rows of each."""
 
-OF_TABLES = ("columns", "ignore", "keep", "missing", "strict")
+OF_TABLES = ("columns", "ignore", "keep", "missing", "text", "images", "embed", "strict")
 """Settings of a test that are about its columns."""
 
 

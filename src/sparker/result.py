@@ -1,7 +1,9 @@
 """What a test gives back: a result that can show itself."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 from sparker.findings.result import Result
 
@@ -22,6 +24,18 @@ class TestResult(Result):
         from sparker.report import write  # here, so that only reports wait for their charts
 
         write(path, self, **options)
+
+    def with_pictures(self, files: Sequence[str] | None) -> Self:
+        """The same with small pictures of its most anomalous rows; ``files`` has one a row."""
+        if files is None:
+            return self
+        from sparker.report.rows import STRONGEST, ranked
+        from sparker.report.thumbnails import thumbnails
+
+        order = ranked(self)
+        rows = range(len(files)) if order is None else order.tolist()
+        shown = [row for row in rows if files[row]][:STRONGEST]
+        return replace(self, pictures=tuple(thumbnails(files, shown).items()))
 
     def plot(self) -> "Figure":
         """The verdict in one figure, to show in a notebook or to save."""

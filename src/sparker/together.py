@@ -40,6 +40,8 @@ FEATURES = {
     "clip": Feature("config", "--clip"),
     "annealed": Feature("config", "--annealed"),
     "widths": Feature("widths", "--steps"),
+    "embed": Feature("embed", "--embed"),
+    "learning embedder": Feature("embed='tfidf'", "--embed tfidf"),
     "cluster": Feature("cluster", "--scheduler"),
     "store": Feature("store", "--store"),
     **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
@@ -53,9 +55,17 @@ AS_THEY_COME = "a simulator draws rows as they come"
 OF_KERNELS = "only SparKer's own statistic has kernels"
 NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
 NO_DATA = "a monitor's toys are made before there are any data"
+LEARNS = (
+    "what it learns must come from both samples alike, or it tells apart what does not differ: fit "
+    "it on rows that are used nowhere else, embed=sparker.embed.Tfidf.fit(texts), or take one that "
+    "need not learn, such as minilm"
+)
 ANEW = "the samples of a power study are drawn anew"
 
 CONFLICTS: dict[frozenset[str], str] = {
+    frozenset({"streamed", "embed"}): "rows that pass by in blocks are numbers",
+    frozenset({"simulator", "learning embedder"}): LEARNS,
+    frozenset({"learning embedder", "monitor"}): LEARNS,
     frozenset({"streamed", "groups"}): BLOCKS,
     frozenset({"streamed", "strata"}): BLOCKS,
     frozenset({"streamed", "scheme in memory"}): "only relabelled toys share all their rows",

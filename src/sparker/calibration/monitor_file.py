@@ -8,6 +8,7 @@ import numpy as np
 from sparker.calibration.settings import from_names, option, option_name, plain, to_names
 from sparker.calibration.sizes import Calibration
 from sparker.calibration.store import MAX_CHUNK
+from sparker.embed import restored
 from sparker.engine.config import FitConfig
 from sparker.engine.measured import Measured
 from sparker.engine.sample import as_points, as_weights
@@ -40,7 +41,7 @@ def pack(fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarra
         "settings": {size: calibrations[size].settings for size in sorted(calibrations)},
         "notes": fields["notes"],
     }
-    arrays = {"reference": fields["reference"]}
+    arrays = {"reference": fields["reference"], **fields["encoding"].arrays}
     if fields["weights"] is not None:
         arrays["weights"] = fields["weights"]
     for size, (null, _) in calibrations.items():
@@ -56,7 +57,7 @@ def unpack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[
         weights = as_weights("weights", weights, len(weights))
     if not isinstance(notes, list):
         raise ValueError("its notes are no list")
-    encoding = Encoding.from_dict(header["encoding"])
+    encoding = Encoding.from_dict(header["encoding"], restored, arrays)
     if len(encoding.features) != reference.shape[1]:
         raise ValueError("its encoding is of other columns")
     if header["missing"] not in MISSING_VALUES:

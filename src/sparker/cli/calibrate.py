@@ -8,14 +8,18 @@ import click
 from sparker.cli.options import (
     FILE,
     column_options,
+    embed_option,
+    embed_settings,
     fit_options,
     fit_settings,
+    read_table,
     store_option,
     table_options,
     table_settings,
+    with_embedded,
 )
 from sparker.cli.outputs import check_outputs
-from sparker.cli.terminal import note
+from sparker.cli.terminal import BadInput, note
 
 
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -45,6 +49,9 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[i
 @click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
 @column_options
 @table_options
+@click.option("--text", help="Column of REFERENCE with texts, for --embed.")
+@click.option("--images", help="Column of REFERENCE with picture files, for --embed.")
+@embed_option
 @fit_options
 @store_option
 def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: skip
@@ -55,14 +62,15 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
 
     Example: sparker calibrate reference.npy monitor.npz --batch-size 500,1000 --toys 1000
     """
-    from sparker import tables
     from sparker.monitor import Monitor
 
+    if not options["embed"] and (options["text"] or options["images"]):
+        raise BadInput("--text and --images say what --embed makes numbers of; name it, too")
     check_outputs({"MONITOR": monitor}, [reference])
     weights = [options["weights"]] if options["weights"] else []
-    table = tables.read(
+    table = read_table(
         reference,
-        columns=options["columns"] or None,
+        columns=with_embedded(options["columns"], options) or None,
         ignore=options["ignore"],
         extra=weights,
         key=options["key"],
@@ -74,6 +82,7 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         reference_weights=table.extra[weights[0]] if weights else None,
         store=options["store"],
         **table_settings(options, table),
+        **embed_settings(options),
         **fit_settings(options, anneal=True),
     )
     made.save(monitor)

@@ -71,6 +71,12 @@ table_options = options(
                  help="Refuse what looks suspicious instead of warning of it."),
 )  # fmt: skip
 
+embed_option = click.option(
+    "--embed",
+    help="What makes numbers of --text or --images, to compare them: tfidf, minilm, wordllama, "
+         "efficientnet-lite0, st:NAME, timm:NAME, or module:function of your own.",
+)  # fmt: skip
+
 fit_options = options(
     click.option("--toys", default=300, show_default=True, type=click.IntRange(1),
                  help="Anomaly-free experiments; p-values go down to one over this + 1."),
@@ -142,7 +148,7 @@ FEATURES = {
 
 def check_together() -> None:
     """Refuse options that do not go together, before any file is read."""
-    given = set()
+    given: set[str] = set()
     context = click.get_current_context()
     for name, value in context.params.items():
         feature = FEATURES.get(name, name)
@@ -152,6 +158,9 @@ def check_together() -> None:
         given |= {"simulator", "simulator by name", "scheme in memory"}
     if "statistic" in given:
         given |= {"statistic in memory"}
+    if "embed" in given:  # then they are compared, and not only shown
+        given -= {"text", "images"}
+        given |= {"learning embedder"} if context.params["embed"] == "tfidf" else set()
     together.check(given, as_options=True)
 
 
@@ -219,6 +228,27 @@ def table_settings(options: dict[str, Any], table: "tables.Table") -> dict[str, 
     }
 
 
+def embed_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """What ``embed_option`` asks for: without it, texts and pictures are shown only."""
+    if not options["embed"]:
+        return {}
+    return {name: options[name] for name in ("text", "images", "embed")}
+
+
+def with_embedded(columns: list[str], options: dict[str, Any]) -> list[str]:
+    """The columns that were asked for, and that of the texts or pictures to compare."""
+    own = [options[name] for name in ("text", "images") if options["embed"] and options[name]]
+    return columns and list(dict.fromkeys([*columns, *own]))
+
+
+def read_table(path: str, **wanted: Any) -> "tables.Table":
+    """A file, or a folder of pictures."""
+    from sparker import tables
+    from sparker.tables.picture_files import as_rows
+
+    return as_rows(path) if Path(path).is_dir() else tables.read(path, **wanted)
+
+
 def read_two(
     reference: str,
     data: str,
@@ -233,7 +263,7 @@ def read_two(
     """Both files, with the same features in the same order; the reference not in memory if so."""
     from sparker import tables
 
-    first = tables.read(
+    first = read_table(
         reference,
         columns=columns or None,
         ignore=ignore,
@@ -244,7 +274,7 @@ def read_two(
     # By name, so that further columns of the data, or another order of them, do no harm.
     wanted = list(first.columns) or columns or None
     try:
-        second = tables.read(
+        second = read_table(
             data, columns=wanted, ignore=[] if wanted else ignore, extra=data_extra, key=key
         )
     except tables.FileError as error:

@@ -1,7 +1,6 @@
 """``--images``: which picture belongs to which row, asked before anything takes long."""
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sparker.tables import Table
-
-SUFFIXES = {".png", ".jpg", ".jpeg"}
 
 
 def picture_column(images: str | None, data: str, key: str | None) -> str | None:
@@ -53,19 +50,15 @@ def of_rows(
 
 
 def _in_folder(folder: Path, data: str, n_rows: int) -> list[Path]:
-    files = [file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES]
+    from sparker.tables.picture_files import in_folder
+
+    files = in_folder(folder)
     if len(files) != n_rows:
         raise BadInput(
             f"{folder} holds {len(files)} pictures (.png, .jpg), {data} has {n_rows} rows; one a "
             "row is needed, in the order of their names"
         )
-    return sorted(files, key=_in_order)
-
-
-def _in_order(file: Path) -> list[str | int]:
-    """The parts of a name, its numbers as numbers: 2.png comes before 10.png."""
-    parts = re.split("([0-9]+)", file.name)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+    return files
 
 
 def _by_name(names: list[str], column: str, data: str) -> list[Path]:
@@ -105,7 +98,7 @@ def _check_inside(files: list[Path], folder: Path, data: str) -> None:
 
 def _check(file: Path, row: str) -> None:
     """That it is a picture; not all of it is looked at."""
-    from sparker.report.thumbnails import opened
+    from sparker.embed.pictures import opened
 
     try:
         with opened(file) as picture:

@@ -42,12 +42,14 @@ class Session:
     journal: Journal = field(default_factory=lambda: Journal(None))
     alarm: bool = False
     failed: bool = False
+    embed: str | None = None
 
     def __post_init__(self) -> None:
         from sparker.monitor import Monitor
 
         self._state = state_of(self.path)
-        self.known: Monitor = replace(Monitor.load(self.path), on_new_size=self._say_new)
+        known = Monitor.load(self.path, self.embed)
+        self.known: Monitor = replace(known, on_new_size=self._say_new)
         self._sizes = self.known.sizes
         self._complaints: dict[str, str] = {}  # the last one of each kind
 

@@ -16,6 +16,8 @@ from sparker.cli.options import (
     column_options,
     comma_list,
     command_line,
+    embed_option,
+    embed_settings,
     fit_options,
     fit_settings,
     read_two,
@@ -23,6 +25,7 @@ from sparker.cli.options import (
     store_option,
     table_options,
     table_settings,
+    with_embedded,
 )
 from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import of_rows, picture_column, picture_files
@@ -88,8 +91,12 @@ if TYPE_CHECKING:
     help="Decide at this level: exit code 1 if p <= alpha.",
 )
 @click.option("--tail", is_flag=True, help="Extrapolate beyond the reach of the experiments, too.")
-@click.option("--text", help="Column of DATA with a text for each row, to show.")
-@click.option("--images", help="Column of DATA with picture files, or a folder of one a row.")
+@click.option("--text", help="Column of DATA with a text for each row, to show; or --embed it.")
+@click.option(
+    "--images",
+    help="Column of DATA with picture files, or a folder of one a row, to show; or --embed it.",
+)
+@embed_option
 @click.option(
     "--observables",
     callback=comma_list,
@@ -102,7 +109,8 @@ if TYPE_CHECKING:
 def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     """Do the rows of DATA come from the same distribution as those of REFERENCE?
 
-    Both are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns.
+    Both are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns, or
+    folders of pictures.
     Prints the p-value, where the two differ, and which rows. Exit codes: 0 compatible or no
     --alpha, 1 anomaly at --alpha, 2 bad input, or an output that could not be written, 3 internal
     error, 130 interrupted, 143 terminated.
@@ -121,14 +129,17 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     )
     stop = _stop(options["stop"])
     _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
-    pictures = picture_column(options["images"], data, options["key"])
-    shown = [name for name in (options["text"], pictures) if name]
+    shown_text, shown_images = (options[name] for name in ("text", "images"))
+    if options["embed"]:  # texts and pictures that are compared travel into the report themselves
+        shown_text = shown_images = None
+    pictures = picture_column(shown_images, data, options["key"])
+    shown = [name for name in (shown_text, pictures) if name]
     both = [*_given(options, "groups", "strata"), *options["observables"]]
     weights, data_weights = _given(options, "weights"), _given(options, "data_weights")
     first, second = read_two(
         reference,
         data,
-        columns=options["columns"],
+        columns=with_embedded(options["columns"], options),
         ignore=options["ignore"],
         key=options["key"],
         reference_extra=[*both, *weights],
@@ -142,9 +153,9 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     if options["stream"]:
         tested = stream(first.points, memory=_bytes(options["memory"]))
         first = _shown(first, tested)
-    images = picture_files(options["images"], pictures, data, second)
+    images = picture_files(shown_images, pictures, data, second)
     observables = [_observables(options["observables"], table) for table in (second, first)]
-    settings |= table_settings(options, second)
+    settings |= table_settings(options, second) | embed_settings(options)
     settings |= {
         "null": _null(options["null"], options["pool"], options["group_rows"], first),
         "reference_weights": all_weights,
@@ -163,7 +174,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     second, images = of_rows(found.data_rows, second, images)
     if found.data_rows is not None:
         observables = [_observables(options["observables"], second), None]
-    texts = second.extra[options["text"]].tolist() if options["text"] else None
+    texts = second.extra[shown_text].tolist() if shown_text else found.texts
     attempts = Attempts()
     alpha = options["alpha"]
     floor = _floor(alpha, result)

@@ -46,6 +46,11 @@ from sparker.system.numbers import counted
     help="Append the lines to this file, too; what stands there is not tested again.",
 )
 @click.option(
+    "--embed",
+    help="The embedder of texts or pictures that MONITOR was made with, where that is a function "
+    "or a model of a hub, which no file can hold.",
+)
+@click.option(
     "--keep/--no-keep",
     default=True,
     show_default=True,
@@ -73,6 +78,7 @@ def watch(
     reports: Path | None,
     picture: Path | None,
     journal: Path | None,
+    embed: str | None,
     keep: bool,
     is_followed: bool,
     poll: float,
@@ -95,7 +101,7 @@ def watch(
         raise BadInput("--follow needs one folder to look into")
     so_far = Journal(journal)
     click.get_current_context().call_on_close(so_far.close)
-    session = Session(monitor, alpha, looks, key, reports, picture, keep, so_far)
+    session = Session(monitor, alpha, looks, key, reports, picture, keep, so_far, embed=embed)
     session.known.check_reach(alpha, looks)
     problem = no_device()
     if problem:  # of all batches, and not of each

@@ -5,6 +5,7 @@ say 0.02.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -69,6 +70,8 @@ COLUMNS = "biufmMUS"
 
 MAX_ROWS = 1e15
 """More than any sample has."""
+
+PNG = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=]*")
 
 UNCHECKED = "null_combined_score", "low", "high"
 """Arrays of floats that may hold infinite values."""
@@ -216,6 +219,12 @@ def _ranges(values: Mapping[str, Any]) -> Iterator[str]:
         yield "data_rows are no numbers of rows"
     if values["n_reference"] < n_shown:
         yield f"n_reference is {values['n_reference']}, and {n_shown} rows are shown"
+    own = values["encoding"].embedded
+    if own is not None and own.name not in values["given"]:
+        yield f"it lacks the column {own.name}, which was embedded"
+    n_data = len(values["data"])
+    if any(not 0 <= row < n_data or not PNG.fullmatch(uri) for row, uri in values["pictures"]):
+        yield "its pictures are none"
     if values["answers"] is not None:
         yield from _answers(values["answers"], len(values["data"]), len(transform.centre))
 

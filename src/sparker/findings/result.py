@@ -2,7 +2,7 @@
 
 import html
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from sparker.findings.saved import (
     KIND,
     TUPLES,
     answers_parts,
+    embedded_again,
     given_parts,
     restore,
     same,
@@ -35,6 +36,7 @@ from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import IS, Encoding, Feature
+from sparker.tables.kinds import Kind
 from sparker.tables.rows import INDICATOR, more_rows
 
 
@@ -117,6 +119,9 @@ class Result:
     made: str
     """When, in universal time."""
     notes: tuple[str, ...]
+    pictures: tuple[tuple[int, str], ...] = ()
+    """Small pictures of the most anomalous rows, where pictures were compared: which of the data
+    rows, and a PNG as a data URI."""
     files: tuple[str, ...] = ()
     """The files of reference and data, where they came from files."""
 
@@ -312,6 +317,14 @@ class Result:
         return found
 
     @property
+    def texts(self) -> list[str] | None:  # (N_D,)
+        """The text of each data row, where texts were compared."""
+        own = self.encoding.embedded
+        if own is None or own.kind != Kind.TEXT:
+            return None
+        return ["" if text is None else str(text) for text in self.given[own.name]]
+
+    @property
     def region_of_row(self) -> np.ndarray:  # (N_D,)
         """The surest region of too many rows that a data row is in, from 1 on; 0 for none."""
         found = np.zeros(len(self.data), int)
@@ -445,6 +458,7 @@ class Result:
                 contents |= arrays
             elif isinstance(value, Encoding):
                 header[field.name] = value.to_dict()
+                contents |= value.arrays
             elif field.name == GIVEN:
                 header[GIVEN], arrays = given_parts(value)
                 contents |= arrays
@@ -457,9 +471,18 @@ class Result:
         archive.write(Path(path), header, contents)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
-        return cls.restored(path, *archive.read(Path(path), KIND))
+    def load(cls, path: str | os.PathLike[str], embed: Any = None) -> Self:
+        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm.
+
+        A function that embedded texts or pictures is not in the file: give it as ``embed`` again
+        to score further rows.
+        """
+        found = cls.restored(path, *archive.read(Path(path), KIND))
+        return found if embed is None else found.embedded_by(embed)
+
+    def embedded_by(self, embed: Any) -> Self:
+        """The same with an embedder for further rows, which must be the one there was."""
+        return replace(self, encoding=embedded_again(self.encoding, embed))
 
     @classmethod
     def restored(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sparker.embed import choose, restored
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
@@ -51,7 +52,7 @@ def restore(
         elif name == GIVEN:
             values[name] = _given(header[name], contents)
         elif name == "encoding":
-            values[name] = Encoding.from_dict(header[name])
+            values[name] = Encoding.from_dict(header[name], restored, contents)
         elif name == ANSWERS:
             values[name] = _answers(header[name], contents)
         elif name in PARTS and f"{name}.{PARTS[name]._fields[0]}" in contents:
@@ -59,6 +60,7 @@ def restore(
             values[name] = kind(*(contents[f"{name}.{part}"] for part in kind._fields))
         else:
             values[name] = header[name]
+    values["pictures"] = tuple((int(row), str(uri)) for row, uri in values["pictures"])
     low, high = values["interval"]
     values["interval"] = float(low), float(high)
     values["warnings"] = tuple(Caution(str(code), str(text)) for code, text in values["warnings"])
@@ -73,6 +75,14 @@ def restore(
         values["reference_weights"] = as_weights("reference_weights", weights, n_reference)
     check(values)
     return values
+
+
+def embedded_again(encoding: Encoding, embed: Any) -> Encoding:
+    """An encoding with the embedder that its file could not hold, handed in once more."""
+    own = encoding.embedded
+    if own is None or own.embedder is None:
+        raise ValueError("embed was given, but no column was embedded")
+    return encoding.embedded_by(choose(embed, own.embedder.identity["of"]).fitted(()))
 
 
 def given_parts(given: Mapping[str, np.ndarray]) -> tuple[list[Any], dict[str, np.ndarray]]:

@@ -56,6 +56,7 @@ def render(
     """
     if alpha is not None and not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
+    texts = result.texts if texts is None else texts
     extras = rows.check_extras(result, texts, names, images, observables, reference_observables)
     told = answers.tell(result)
     views = [histograms.View(told.marked)]

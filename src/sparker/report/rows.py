@@ -133,7 +133,9 @@ def choose(result: Result, extras: Extras, told: Told, telling: Sequence[int]) -
     if len(reference) > REFERENCE:
         reference = np.sort(rng.choice(len(reference), REFERENCE, replace=False))
     wanted = rows.tolist()
-    images = {} if extras.images is None else thumbnails(extras.images, wanted)
+    images = dict(result.pictures)
+    if extras.images is not None:
+        images = thumbnails(extras.images, wanted)
     texts = {} if extras.texts is None else _clipped(extras.texts, wanted, TEXT_BUDGET)
     names = {} if extras.names is None else _clipped(extras.names, wanted, NAME_BUDGET)
     # The user's own columns, of those that the telling features come from.
@@ -276,7 +278,7 @@ def _remarks(
             "The more a reference row weighs, the larger it is drawn, up to nine times the area of "
             "an average one; all numbers count it by its weight."
         )
-    if extras.images is not None and len(images) < len(rows):
+    if (extras.images is not None or images) and len(images) < len(rows):
         remarks.append(f"Pictures are kept for the {len(images):,} most anomalous rows.")
     if extras.texts is not None and any(texts[row] != extras.texts[row] for row in texts):
         remarks.append("Long texts are cut short.")

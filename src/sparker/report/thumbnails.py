@@ -3,38 +3,21 @@
 import base64
 import io
 import os
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 from PIL import Image
 
+from sparker.embed.pictures import opened
+
 SIDE = 64  # pixels, at most
 BUDGET = 800_000  # characters of all thumbnails together
 COLOURS = 64  # of a colour thumbnail; a palette halves its size
 
-FORMATS = "PNG", "JPEG"
-MAX_PIXELS = 2**26
-"""Of a picture file; one that claims more may be a few bytes that take up all memory."""
-
 Picture = str | os.PathLike[str] | ArrayLike
 """A PNG or JPEG file, or pixels: (height, width) or with 3 or 4 colours, uint8 or floats."""
-
-
-@contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[Image.Image]:
-    """A picture file, none of whose pixels are read yet; refused if they would be too many."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our limit is lower
-        picture = Image.open(path, formats=FORMATS)
-    with picture:
-        width, height = picture.size
-        if width * height > MAX_PIXELS:
-            raise ValueError(f"it has {width} x {height} pixels, more than {MAX_PIXELS:,}")
-        yield picture
 
 
 def thumbnails(images: Sequence[Picture], rows: Sequence[int]) -> dict[int, str]:

@@ -5,8 +5,8 @@ another writes, or one that is killed halfway, leaves half a program. So every p
 folder of its own, which begins with links to all finished programs. Its new programs are handed
 over, after a look whether they are whole, when toys are done and when the process ends.
 
-``SPARKER_CACHE`` names another folder, or is ``off``. A folder that cannot be used, or that others
-may write to (a program is code), is left alone, and programs are compiled as if there were none.
+A folder that cannot be used, or that others may write to (a program is code), is left alone, and
+programs are compiled as if there were none.
 """
 
 import atexit
@@ -16,7 +16,6 @@ import importlib
 import os
 import platform
 import shutil
-import stat
 import tempfile
 import time
 import zlib
@@ -27,11 +26,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
-from platformdirs import user_cache_path
 
 from sparker.system.atomic import whole_file
+from sparker.system.cache_folder import is_off, make_private, root
 
-VARIABLE = "SPARKER_CACHE"
 MAX_BYTES = 2**28
 """Above this size, the programs that were not used for longest are removed."""
 MIN_SECONDS = 0.1
@@ -55,15 +53,11 @@ def keep_compiled() -> Kept | None:
     from jax.experimental.compilation_cache import compilation_cache
 
     chosen: str | None = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
-    if os.environ.get(VARIABLE) == "off" or chosen is not None:
+    if is_off() or chosen is not None:
         return None  # whoever set a folder for JAX knows better
     try:
         shared = folder()
-        for part in (shared.parent.parent, shared.parent, shared):
-            if not part.is_dir():
-                part.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for part in (shared.parent, shared):
-            _check_private(part)
+        make_private(shared)
         _tidy(shared)
         own = Path(tempfile.mkdtemp(prefix=f"{OWN}{platform.node()}-{os.getpid()}-", dir=shared))
         for program in shared.glob("*-cache"):
@@ -86,13 +80,9 @@ def keep_compiled() -> Kept | None:
 
 def folder() -> Path:
     """Where programs for this machine are kept: other processors and versions need others."""
-    given = os.environ.get(VARIABLE)
-    root = Path(given).expanduser() if given else user_cache_path("sparker")
-    if not given and not root.is_absolute():
-        raise FileNotFoundError("the user has no home")  # and no folder shall be called ~
     versions = [metadata.version(name) for name in ("jax", "jaxlib")]
     what = "\n".join([*versions, platform.machine(), platform.python_version(), _processor()])
-    return root / "compiled" / hashlib.sha256(what.encode()).hexdigest()[:16]
+    return root() / "compiled" / hashlib.sha256(what.encode()).hexdigest()[:16]
 
 
 def hand_over(kept: Kept | None) -> None:
@@ -169,15 +159,6 @@ def _tidy(shared: Path) -> None:
         if total > MAX_BYTES:
             with suppress(OSError):
                 program.unlink()
-
-
-def _check_private(path: Path) -> None:
-    """Refuse a folder that others could put programs into."""
-    if os.name == "nt":  # where the folders of a user are, and modes say nothing
-        return
-    found = path.stat()
-    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(f"others may write to {path}")
 
 
 def _processor() -> str:

@@ -1,4 +1,4 @@
-"""How far a calibration is, on stderr."""
+"""How far something long is, on stderr."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -19,9 +19,9 @@ OnProgress = Callable[[float], None]
 
 @contextmanager
 def reporter(
-    progress: bool | Callable[[int, int], None] | None, total: int
+    progress: bool | Callable[[int, int], None] | None, total: int, what: str = "toys"
 ) -> Iterator[OnProgress]:
-    """A function that is told how many of the toys are done, and parts of them.
+    """A function that is told how many of the toys (or ``what``) are done, and parts of them.
 
     ``progress`` may be a function of (done, total), or whether to draw a bar; left out, a bar is
     drawn where stderr is a terminal.
@@ -34,7 +34,7 @@ def reporter(
         yield _in_whole_toys(progress, total)
     else:
         columns = (
-            TextColumn("toys"),
+            TextColumn(what),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -42,7 +42,7 @@ def reporter(
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("toys", total=total)
+            task = bar.add_task(what, total=total)
             yield lambda done: bar.update(task, completed=done)
 
 

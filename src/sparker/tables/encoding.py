@@ -6,8 +6,8 @@ have learned could only be kept by pickling them, and here it is a few plain val
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.stats import poisson
@@ -23,10 +23,12 @@ from sparker.tables.kinds import (
 )
 
 IS, OTHER, MISSING, TIME, HOUR, WEEKDAY = "is", "other", "missing", "time", "hour", "weekday"
-NUMBER = "number"
+NUMBER, EMBEDDED = "number", "embedded"
 
 RARELY = 0.01
 """What happens less often is no chance."""
+NOTHING = ""
+"""In place of a text, or of the name of a picture, that is missing."""
 DAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
 
 
@@ -52,6 +54,7 @@ class Feature(NamedTuple):
             MISSING: f"{name} {verb} missing",
             HOUR: f"hour of {name}",
             WEEKDAY: f"weekday of {name}",
+            EMBEDDED: f"direction {level} of {name}",
         }.get(self.kind, name)
 
     @property
@@ -107,6 +110,36 @@ def called(name: str) -> str:
     return f"column {name.removeprefix('column ')}"
 
 
+class Embeds(Protocol):
+    """What texts and pictures need to become numbers; the room ``embed`` has some."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers a thing becomes."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Plain values that tell it from any other."""
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it has learned."""
+
+    @property
+    def said(self) -> str:
+        """What it does, in words."""
+
+    def encode(self, things: Sequence[Any]) -> np.ndarray:
+        """The numbers of each."""
+
+    def refuse(self, found: Mapping[str, Any]) -> str:
+        """Why this is not the one that ``found`` is the identity of; nothing if it is."""
+
+
+Restore = Callable[[Any, Mapping[str, np.ndarray]], Embeds]
+"""An embedder of its identity, and of what it has learned."""
+
+
 class ColumnEncoding(NamedTuple):
     """How one column becomes features."""
 
@@ -128,12 +161,16 @@ class ColumnEncoding(NamedTuple):
     """Values that only one of them has."""
     parts: tuple[str, ...] = ()
     """Of times, what is looked at beside the time itself: the hour, the weekday."""
+    embedder: Embeds | None = None
+    """Of texts and pictures, what makes numbers of them."""
 
     @property
     def features(self) -> tuple[Feature, ...]:
         """What the column becomes."""
         found: list[Feature] = []
-        if self.kind == Kind.NUMBER:
+        if self.embedder is not None:
+            found += [Feature(self.name, EMBEDDED, str(i + 1)) for i in range(self.embedder.width)]
+        elif self.kind == Kind.NUMBER:
             found.append(Feature(self.name))
         elif self.kind == Kind.BOOLEAN:
             found.append(Feature(self.name, IS, "true"))
@@ -147,7 +184,9 @@ class ColumnEncoding(NamedTuple):
     @property
     def done(self) -> str:
         """What was done to the column, in words."""
-        if self.kind == Kind.NUMBER:
+        if self.embedder is not None:
+            said = self.embedder.said
+        elif self.kind == Kind.NUMBER:
             said = "as it is"
         elif self.kind == Kind.BOOLEAN:
             said = "1 for true, 0 for false"
@@ -174,7 +213,11 @@ class ColumnEncoding(NamedTuple):
         found = np.zeros((len(part), len(self.features)))
         if self.missing:
             found[gone, -1] = 1
-        if self.kind == Kind.CATEGORY:
+        if self.embedder is not None:
+            things = np.full(len(part), NOTHING, object)  # a missing text is an empty one
+            things[~gone] = as_texts(known)
+            found[:, : self.embedder.width] = self.embedder.encode(things.tolist())
+        elif self.kind == Kind.CATEGORY:
             place = {level: i for i, level in enumerate(self.levels)}
             # A value that was not known: among the rare ones, or none of all.
             other = len(self.levels) if self.rare else -1
@@ -238,6 +281,7 @@ class ColumnEncoding(NamedTuple):
             "rows": self.n_rows,
             "single": self.n_single,
             "parts": list(self.parts),
+            "embedder": None if self.embedder is None else self.embedder.identity,
         }
 
 
@@ -255,10 +299,18 @@ def clock(times: np.ndarray, parts: Sequence[str]) -> np.ndarray:  # (N,) -> (N,
     return np.column_stack([found[part] for part in (TIME, *parts)])
 
 
-def fit(name: str, place: int, kind: Kind, parts: Sequence[np.ndarray]) -> ColumnEncoding:
+def fit(
+    name: str,
+    place: int,
+    kind: Kind,
+    parts: Sequence[np.ndarray],
+    embedder: Embeds | None = None,
+) -> ColumnEncoding:
     """How to encode a column, of its rows in all tables."""
     gone = [is_missing(part) for part in parts]
     missing = any(lost.any() for lost in gone)
+    if embedder is not None:
+        return ColumnEncoding(name, place, kind, missing, embedder=embedder)
     known = [part[~lost] for part, lost in zip(parts, gone, strict=True)] if missing else parts
     if kind == Kind.NUMBER:
         # Rows that are still to come may lack what these never do.
@@ -285,6 +337,10 @@ def fit(name: str, place: int, kind: Kind, parts: Sequence[np.ndarray]) -> Colum
 def which(flags: np.ndarray) -> np.ndarray:  # (N, k) -> (N,)
     """Which of the values of a category each row has; k where none of them."""
     return np.where(flags.any(1), flags.argmax(1), flags.shape[1])
+
+
+LEARNED = "embedder"
+"""What the arrays of embedders are called by."""
 
 
 class LeftOut(NamedTuple):
@@ -370,11 +426,43 @@ class Encoding(NamedTuple):
             "n_columns": self.n_columns,
         }
 
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What embedders have learned, to be kept beside ``to_dict``."""
+        return {
+            f"{LEARNED}.{i}.{name}": array
+            for i, column in enumerate(self.columns)
+            if column.embedder is not None
+            for name, array in column.embedder.arrays.items()
+        }
+
+    @property
+    def embedded(self) -> ColumnEncoding | None:
+        """The column of texts or pictures, if there is one."""
+        return next((one for one in self.columns if one.embedder is not None), None)
+
+    def embedded_by(self, embedder: Embeds) -> "Encoding":
+        """The same with an embedder that was handed in; it must be the one there was."""
+        own = self.embedded
+        assert own is not None
+        assert own.embedder is not None
+        if differs := embedder.refuse(own.embedder.identity):
+            raise ValueError(f"{called(own.name)} was embedded in another way: {differs}")
+        columns = [one._replace(embedder=embedder) if one is own else one for one in self.columns]
+        return self._replace(columns=tuple(columns))
+
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Encoding":
-        """What ``to_dict`` gave."""
+    def from_dict(
+        cls, plain: Mapping[str, Any], restore: Restore, contents: Mapping[str, np.ndarray]
+    ) -> "Encoding":
+        """What ``to_dict`` and ``arrays`` gave; ``restore`` knows embedders."""
         columns = []
-        for one in plain["columns"]:
+        for i, one in enumerate(plain["columns"]):
+            embedder = None
+            if one["embedder"] is not None:
+                own = f"{LEARNED}.{i}."
+                learned = {k.removeprefix(own): v for k, v in contents.items() if k.startswith(own)}
+                embedder = restore(one["embedder"], learned)
             column = ColumnEncoding(
                 str(one["column"]),
                 int(one["place"]),
@@ -386,7 +474,10 @@ class Encoding(NamedTuple):
                 int(one["rows"]),
                 int(one["single"]),
                 tuple(map(str, one["parts"])),
+                embedder,
             )
+            if (column.kind in (Kind.TEXT, Kind.IMAGE)) != (embedder is not None):
+                raise ValueError(f"the encoding of {called(column.name)} lacks its embedder")
             n_filled = {Kind.NUMBER: 1, Kind.TIME: 1 + len(column.parts)}.get(column.kind, 0)
             if len(column.fill) not in (0, n_filled) or not {*column.parts} <= {HOUR, WEEKDAY}:
                 raise ValueError(f"the encoding of {called(column.name)} does not fit together")

@@ -1,10 +1,10 @@
 """What cannot be read, in plain words."""
 
 import difflib
-import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sparker.system import extras
 from sparker.system.machine import free_on_machine
 
 
@@ -73,10 +73,4 @@ def bomb(n_bytes: int, unpacked: int) -> FileError:
 
 def need(module: str, extra: str) -> Any:
     """A module that comes with one of sparker's extras, imported only where a file needs it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"reading this file needs {module.split('.')[0]}, which is not installed; "
-            f'pip install "sparker[{extra}]"'
-        ) from error
+    return extras.need("reading this file", module, extra)

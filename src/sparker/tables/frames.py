@@ -1,5 +1,6 @@
 """Whatever holds rows and columns as a table: arrays, lists, data frames of any library, files."""
 
+import os
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from sparker.tables.cells import as_objects, is_large, loses_digits
 from sparker.tables.errors import some
 from sparker.tables.kinds import MICROSECONDS
+from sparker.tables.picture_files import as_rows
 from sparker.tables.table import Table, read
 
 
@@ -22,7 +24,7 @@ def as_table(name: str, given: Any) -> Table:
     if isinstance(given, Table):
         found = given
     elif isinstance(given, str | PathLike):
-        found = read(given)
+        found = as_rows(given) if os.path.isdir(given) else read(given)
     elif isinstance(given, Mapping):
         found = _from_mapping(name, given)
     elif nw.dependencies.is_into_series(given):

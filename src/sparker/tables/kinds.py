@@ -1,4 +1,4 @@
-"""What a column holds: numbers, yes or no, one of a few values, times, or texts.
+"""What a column holds: numbers, yes or no, one of a few values, times, texts, names of pictures.
 
 A column comes as an array of numbers with NaN for those that are missing, of times (``datetime64``
 with NaT), or of objects: strings, True and False, None. Both tables of a test are looked at
@@ -22,6 +22,7 @@ class Kind(StrEnum):
     CATEGORY = "category"
     TIME = "time"
     TEXT = "text"
+    IMAGE = "image"
 
 
 MAX_LEVELS = 20

@@ -15,15 +15,8 @@ MANY_NUMBERS = 20
 
 def problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
     """What keeps a column from being compared, and how to mend it."""
-    if missing == ERROR:
-        gone = {of: np.flatnonzero(is_missing(part)) for of, part in parts.items()}
-        lacking = [f"{len(rows)} in {of}, the first in row {rows[0]}"
-                   for of, rows in gone.items() if len(rows)]  # fmt: skip
-        if lacking:
-            return (
-                f"values are missing ({'; '.join(lacking)}); missing='indicator' or 'drop' "
-                "(--missing) goes on with them"
-            )
+    if missing == ERROR and (said_missing := missing_in(parts)):
+        return said_missing
     if kind == Kind.NUMBER:
         said = (out_of_range(part, of) for of, part in parts.items())
         return next(filter(None, said), "")
@@ -39,8 +32,21 @@ def problem(kind: Kind, parts: dict[str, np.ndarray], missing: str) -> str:
         where = " and ".join(f"{n:,} in {of}" for of, n in written.items() if n)
         return f"numbers are written as texts ({where}); give them as numbers"
     return (
-        f"text, {len(set(every)):,} different values in {len(every):,} rows; turn it into numbers "
-        "with a text embedder and give these as columns"
+        f"text, {len(set(every)):,} different values in {len(every):,} rows; embed="
+        "'tfidf' or another embedder makes numbers of it (--text, --embed)"
+    )
+
+
+def missing_in(parts: dict[str, np.ndarray]) -> str:
+    """Where values are missing, if any are, and what to do."""
+    gone = {of: np.flatnonzero(is_missing(part)) for of, part in parts.items()}
+    lacking = [f"{len(rows)} in {of}, the first in row {rows[0]}"
+               for of, rows in gone.items() if len(rows)]  # fmt: skip
+    if not lacking:
+        return ""
+    return (
+        f"values are missing ({'; '.join(lacking)}); missing='indicator' or 'drop' (--missing) "
+        "goes on with them"
     )
 
 

@@ -7,11 +7,12 @@ import numpy as np
 
 from sparker.tables.cells import out_of_range
 from sparker.tables.checks import LACKING, UNSEEN, Caution
-from sparker.tables.encoding import Encoding, fit
+from sparker.tables.encoding import NOTHING, Encoding, fit
 from sparker.tables.errors import ColumnsError, near, some
 from sparker.tables.frames import as_table
 from sparker.tables.headers import headers
 from sparker.tables.kinds import Kind, is_missing
+from sparker.tables.picture_files import picture_files
 from sparker.tables.table import Table
 
 INDICATOR, DROP, ERROR = MISSING_VALUES = "indicator", "drop", "error"
@@ -29,6 +30,8 @@ class Encoded(NamedTuple):
     """(N,) which of the user's rows they are; None where they are all."""
     given: dict[str, np.ndarray]
     """(N,) each: the columns that are no plain numbers, as they came."""
+    pictures: list[str] | None = None
+    """(N,) the files of pictures, where some are compared; an empty name where one is missing."""
 
 
 def more_rows(
@@ -100,14 +103,18 @@ def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> 
     table = table.rows(rows)
     if encoding.plain and not np.isnan(table.points).any():
         return Encoded(table.points, rows, {})
-    parts, problems = [], []
+    parts, problems, pictures = [], [], None
     for i, one in enumerate(encoding.columns):
         try:
-            parts.append(one.encode(table.column(i)))
+            column = table.column(i)
+            if one.kind == Kind.IMAGE:
+                column = picture_files(table, i, of)
+                pictures = [name or NOTHING for name in column]
+            parts.append(one.encode(column))
         except ValueError as error:
             problems.append(f"- {one.name}: {error}")
     if problems:
-        raise ColumnsError("columns do not hold what they held before:\n" + "\n".join(problems))
+        raise ColumnsError(f"columns of {of} cannot be encoded:\n" + "\n".join(problems))
     given = {
         one.name: table.column(i)
         for i, one in enumerate(encoding.columns)
@@ -115,7 +122,7 @@ def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> 
     }
     times = any(one.kind == Kind.TIME for one in encoding.columns)
     dtype = np.float64 if times else table.points.dtype  # seconds need many digits
-    return Encoded(np.hstack(parts).astype(dtype, copy=False), rows, given)
+    return Encoded(np.hstack(parts).astype(dtype, copy=False), rows, given, pictures)
 
 
 def complete(of: str, table: Table) -> np.ndarray | None:

@@ -43,6 +43,8 @@ class Table(NamedTuple):
     """Whether the first row is a line of text that may have been meant as names."""
     rounded: frozenset[int] = frozenset()
     """Columns of whole numbers that are no floats: their last digits are lost."""
+    folder: str | None = None
+    """Where its file is: names of pictures in it are seen from there, and lead nowhere else."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.others:
@@ -191,6 +193,7 @@ def read(
         others,
         headless=source.headless,
         rounded=frozenset(position[name] for name in rounded - no_numbers),
+        folder=os.path.dirname(os.path.abspath(path)),
     )
 
 

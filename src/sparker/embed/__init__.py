@@ -1,0 +1,24 @@
+"""Texts and pictures as numbers: an embedder takes a list and gives a row of numbers for each.
+
+May import: system.
+"""
+
+from sparker.embed.choose import NAMES, choose
+from sparker.embed.contract import IMAGES, TEXT, Embedder
+from sparker.embed.function import Function
+from sparker.embed.normalise import plain_text
+from sparker.embed.restored import Absent, restored
+from sparker.embed.tfidf import Tfidf
+
+__all__ = [
+    "IMAGES",
+    "NAMES",
+    "TEXT",
+    "Absent",
+    "Embedder",
+    "Function",
+    "Tfidf",
+    "choose",
+    "plain_text",
+    "restored",
+]

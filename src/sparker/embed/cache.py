@@ -1,0 +1,61 @@
+"""Embeddings kept between runs in the user's cache folder, by the hash of what was embedded.
+
+One file a block, of plain numbers, written whole or not at all. ``SPARKER_CACHE`` names another
+folder, or is ``off``. A folder that cannot be used, or that others may write to, is left alone.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from sparker.system.atomic import whole_file
+from sparker.system.cache_folder import is_off, make_private, root
+
+MAX_BYTES = 2**30
+"""Above this size, the embeddings that were not used for longest are removed."""
+SUFFIX = ".npy"
+
+
+def get(key: str, shape: tuple[int, int]) -> np.ndarray | None:
+    """What is kept under this key; None where nothing is, or something else."""
+    with suppress(OSError, ValueError, EOFError):
+        path = _folder() / f"{key}{SUFFIX}"
+        with open(path, "rb") as file:
+            found = np.load(file, allow_pickle=False)
+        if found.shape == shape and found.dtype == np.float32 and np.isfinite(found).all():
+            os.utime(path)  # used now
+            return np.asarray(found)
+    return None
+
+
+def put(key: str, found: np.ndarray) -> None:
+    """Keep it, if there is a place for it."""
+    with suppress(OSError):
+        folder = _folder()
+        with whole_file(folder / f"{key}{SUFFIX}") as file:
+            np.save(file, found, allow_pickle=False)
+        _tidy(folder)
+
+
+def _folder() -> Path:
+    if is_off():
+        raise FileNotFoundError("nothing is to be kept")
+    folder = root() / "embeddings"
+    make_private(folder)
+    return folder
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what was not used for longest, beyond the limit."""
+    known = []
+    for path in folder.glob(f"*{SUFFIX}"):
+        with suppress(OSError):  # removed by another process since
+            known.append((path.stat().st_mtime, path.stat().st_size, path))
+    total = 0
+    for _, size, path in sorted(known, reverse=True):
+        total += size
+        if total > MAX_BYTES:
+            with suppress(OSError):
+                path.unlink()

@@ -1,0 +1,69 @@
+"""Embedders of results and monitors that were read from a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from sparker.embed.choose import NAMES
+from sparker.embed.contract import IMAGES, TEXT, Embedder
+from sparker.embed.tfidf import Tfidf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Absent(Embedder):
+    """One that a file names, but that must be handed in before further rows can be embedded.
+
+    A file of a stranger's may name any function; none is looked for.
+    """
+
+    known: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """As the file has it."""
+        return str(self.known["embedder"])
+
+    @property
+    def of(self) -> str:  # type: ignore[override]
+        """Texts, or pictures."""
+        return str(self.known["of"])
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """As the file has it."""
+        return dict(self.known)
+
+    def batch(self, things: list[Any]) -> NoReturn:
+        """It is not here."""
+        raise ValueError(
+            f"rows were embedded by {self.name}, which a file cannot hold; load it with "
+            "embed=... (--embed), the same as before"
+        )
+
+
+def restored(identity: Any, arrays: Mapping[str, np.ndarray]) -> Embedder:
+    """The embedder of this identity: sparker's own as it was, any other to be handed in."""
+    if (
+        not isinstance(identity, dict)
+        or identity.get("of") not in (TEXT, IMAGES)
+        or not isinstance(identity.get("width"), int)
+        or not 1 <= identity["width"] <= MAX_WIDTH
+        or not isinstance(identity.get("embedder"), str)
+    ):
+        raise ValueError("its embedder is none")
+    name = identity["embedder"]
+    found: Embedder | None = None
+    if name == Tfidf.name:
+        found = Tfidf.restored(identity, arrays)
+        if found.refuse(identity):
+            raise ValueError(f"its embedder is another one: {found.refuse(identity)}")
+    elif name in NAMES:
+        found = NAMES[name].of_identity(identity)
+    if found is None or found.refuse(identity):
+        return Absent(known=identity)
+    return found
+
+
+MAX_WIDTH = 2**20
