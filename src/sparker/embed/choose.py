@@ -34,7 +34,10 @@ def choose(given: Any, of: str, progress: Any = None) -> Embedder:
             )
         found = Function(function=given, of=of)
     if found.of != of:
-        raise ValueError(f"{found.name} is an embedder of {found.of}, not of {of}")
+        raise ValueError(
+            f"{found.name} is an embedder of {found.of}, not of {of}; name the column of its "
+            f"{found.of} by {found.of} (--{found.of})"
+        )
     return replace(found, progress=progress if isinstance(progress, bool) else None)
 
 

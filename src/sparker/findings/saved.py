@@ -82,7 +82,8 @@ def embedded_again(encoding: Encoding, embed: Any) -> Encoding:
     own = encoding.embedded
     if own is None or own.embedder is None:
         raise ValueError("embed was given, but no column was embedded")
-    return encoding.embedded_by(choose(embed, own.embedder.identity["of"]).fitted(()))
+    chosen = choose(embed, own.embedder.identity["of"])
+    return encoding.embedded_by(chosen if chosen.learns else chosen.fitted(()))
 
 
 def given_parts(given: Mapping[str, np.ndarray]) -> tuple[list[Any], dict[str, np.ndarray]]:

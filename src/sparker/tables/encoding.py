@@ -453,13 +453,16 @@ class Encoding(NamedTuple):
 
     @classmethod
     def from_dict(
-        cls, plain: Mapping[str, Any], restore: Restore, contents: Mapping[str, np.ndarray]
+        cls,
+        plain: Mapping[str, Any],
+        restore: Restore | None = None,
+        contents: Mapping[str, np.ndarray] = {},
     ) -> "Encoding":
-        """What ``to_dict`` and ``arrays`` gave; ``restore`` knows embedders."""
+        """What ``to_dict`` and ``arrays`` gave; ``restore`` knows embedders, if there are any."""
         columns = []
         for i, one in enumerate(plain["columns"]):
             embedder = None
-            if one["embedder"] is not None:
+            if one["embedder"] is not None and restore is not None:
                 own = f"{LEARNED}.{i}."
                 learned = {k.removeprefix(own): v for k, v in contents.items() if k.startswith(own)}
                 embedder = restore(one["embedder"], learned)

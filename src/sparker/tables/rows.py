@@ -114,14 +114,19 @@ def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> 
         except ValueError as error:
             problems.append(f"- {one.name}: {error}")
     if problems:
-        raise ColumnsError(f"columns of {of} cannot be encoded:\n" + "\n".join(problems))
+        again = all(one.embedder is None for one in encoding.columns)
+        what = "columns do not hold what they held before"
+        what = what if again else f"columns of {of} cannot be encoded"
+        raise ColumnsError(f"{what}:\n" + "\n".join(problems))
     given = {
         one.name: table.column(i)
         for i, one in enumerate(encoding.columns)
         if one.kind != Kind.NUMBER or one.missing
     }
     times = any(one.kind == Kind.TIME for one in encoding.columns)
-    dtype = np.float64 if times else table.points.dtype  # seconds need many digits
+    single = all(one.embedder is not None for one in encoding.columns)
+    dtype = np.float32 if single else table.points.dtype
+    dtype = np.float64 if times else dtype  # seconds need many digits
     return Encoded(np.hstack(parts).astype(dtype, copy=False), rows, given, pictures)
 
 
