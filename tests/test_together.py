@@ -103,6 +103,8 @@ ARGUMENTS = {
     "statistic in memory": {"statistic": sparker.statistics.Frechet()},
     "config": {"config": sparker.FitConfig()},
     "widths": {"widths": sparker.WidthConfig()},
+    "embed": {"text": "0", "embed": len},
+    "learning embedder": {"text": "0", "embed": "tfidf"},
     "stop": {"stop": sparker.Sequential()},
     "store": {"store": "store"},
     "cluster": {"cluster": object()},

@@ -124,6 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--seconds", type=float, default=150, help="for each line of the tables")
     parser.add_argument("--embedders", default="tfidf", help="separated by commas, for the power")
+    parser.add_argument("--more", help="only add samples to this line of the table of levels")
     options = parser.parse_args()
     began = time.perf_counter()
     result: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
@@ -140,6 +141,14 @@ def main() -> None:
         "on the reference": reference_alone,
         "on further rows": apart,
     }
+    if options.more:
+        before = result["level"][options.more]
+        added = until(options.seconds, MAX_LEVEL, lambda i: cells[options.more](before["n"] + i))
+        ones = [0.0] * before["k"] + [1.0] * (before["n"] - before["k"])
+        result = json.loads(RESULT.read_text())  # another process may have written meanwhile
+        result["level"][options.more] = rate([*ones, *added])
+        RESULT.write_text(as_text(result))
+        return
     if "tfidf" in options.embedders.split(","):
         result["level"] = {}
         for name, measure in cells.items():

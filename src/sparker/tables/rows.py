@@ -125,7 +125,7 @@ def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> 
     }
     times = any(one.kind == Kind.TIME for one in encoding.columns)
     single = all(one.embedder is not None for one in encoding.columns)
-    dtype = np.float32 if single else table.points.dtype
+    dtype: Any = np.float32 if single else table.points.dtype
     dtype = np.float64 if times else dtype  # seconds need many digits
     return Encoded(np.hstack(parts).astype(dtype, copy=False), rows, given, pictures)
 
