@@ -561,10 +561,23 @@ def test_a_model_of_sentence_transformers_from_a_folder(tmp_path, monkeypatch):
         choose("st:nobody/has-this", "text").encode(["cat"])
 
 
-@has("timm")
-def test_a_model_of_timm_is_not_downloaded(tmp_path, monkeypatch):
+@has("timm", "safetensors")
+def test_a_model_of_timm_from_a_folder(tmp_path, monkeypatch):
+    """Tiny weights, made here; nothing is reached for."""
+    import timm
+    import torch
+
     monkeypatch.setenv("SPARKER_CACHE", "off")
-    assert isinstance(choose("timm:resnet18", "images"), Timm)
-    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    whole = timm.create_model("test_resnet.r160_in1k", num_classes=10).eval()
+    timm.models.save_for_hf(whole, tmp_path / "model", safe_serialization=True)
+    Image.new("RGB", (40, 30), (200, 10, 10)).save(tmp_path / "a.png")
+    found = choose(f"timm:local-dir:{tmp_path / 'model'}", "images")
+    assert isinstance(found, Timm)
+    numbers = found.encode([tmp_path / "a.png"])
+    wanted = timm.data.resolve_model_data_config(whole)
+    pixels = timm.data.create_transform(**wanted)(Image.open(tmp_path / "a.png"))[None]
+    with torch.inference_mode():
+        features = whole.forward_head(whole.forward_features(pixels), pre_logits=True)
+    np.testing.assert_allclose(numbers, features.numpy(), atol=1e-5)
     with pytest.raises(ValueError, match="SPARKER_DOWNLOAD=1"):
         choose("timm:resnet18", "images").encode([tmp_path / "a.png"])

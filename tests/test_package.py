@@ -89,6 +89,10 @@ def test_ci_runs_the_readme_test_command():
     assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
+NO_PART_OF_TESTS = "sparker", "torch", "sentence-transformers", "timm"
+"""Of benchmarks and of hubs: what they bring along is several GB."""
+
+
 def test_the_versions_that_are_pinned_are_those_that_are_asked_for():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = [Requirement(line) for line in lines if not line.startswith("#")]
@@ -98,5 +102,5 @@ def test_the_versions_that_are_pinned_are_those_that_are_asked_for():
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *(one for name in extras for one in extras[name])]
     for one in map(Requirement, wanted):
-        if one.name not in ("sparker", "torch"):  # torch is for benchmarks, and no part of tests
+        if one.name not in NO_PART_OF_TESTS:
             assert one.specifier.contains(versions[canonicalize_name(one.name)]), one
