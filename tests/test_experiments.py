@@ -18,6 +18,7 @@ from experiments.columns import tables as columns_tables
 from experiments.competition.run import n_places
 from experiments.derivatives.run import MODEL, derivatives, sign_changes
 from experiments.derivatives.run import main as run_derivatives
+from experiments.embed import tables as embed_tables
 from experiments.local_or_relu import run as local_or_relu
 from experiments.losses import tables as losses_tables
 from experiments.losses.extreme_tail import Readings, gain
@@ -182,6 +183,8 @@ def test_the_page_on_reliability_holds_what_was_counted():
 def test_the_page_on_tables_holds_the_numbers_measured():
     text = columns_tables.PAGE.read_text()
     assert columns_tables.page(text) == text
+    text = embed_tables.PAGE.read_text()
+    assert embed_tables.page(text) == text
 
 
 def test_the_page_on_answers_holds_the_numbers_measured():

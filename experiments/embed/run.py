@@ -146,6 +146,7 @@ def main() -> None:
         added = until(options.seconds, MAX_LEVEL, lambda i: cells[options.more](before["n"] + i))
         ones = [0.0] * before["k"] + [1.0] * (before["n"] - before["k"])
         result = json.loads(RESULT.read_text())  # another process may have written meanwhile
+        result["command"] += f", then --more {options.more!r} --seconds {options.seconds:g}"
         result["level"][options.more] = rate([*ones, *added])
         RESULT.write_text(as_text(result))
         return

@@ -36,15 +36,16 @@ def power(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Write both between their markers."""
+def page(text: str) -> str:
+    """The page with both tables between their markers."""
     result = json.loads((HERE / "result.json").read_text())
-    page = PAGE.read_text()
     for name, lines in (("level", level(result)), ("power", power(result))):
-        text = "\n".join([f"<!-- {name} -->", *lines, f"<!-- /{name} -->"])
-        page = re.sub(rf"<!-- {name} -->.*?<!-- /{name} -->", lambda _, t=text: t, page, flags=re.S)
-    PAGE.write_text(page)
+        table = "\n".join([f"<!-- {name} -->", *lines, f"<!-- /{name} -->"])
+        text = re.sub(
+            rf"<!-- {name} -->.*?<!-- /{name} -->", lambda _, t=table: t, text, flags=re.S
+        )
+    return text
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text(page(PAGE.read_text()))
