@@ -368,6 +368,7 @@ def test_a_store_that_was_made_read_only_is_refused_before_anything_is_made(
     with pytest.raises(ValueError, match="cannot be written: Permission denied"):
         run(store=store, n_toys=30)
     assert fits == []
+    assert_same(run(store=store), whole())  # nothing has to be written: all toys are there
 
 
 # Shared out and brought together.

@@ -585,6 +585,7 @@ def test_what_a_column_of_text_holds(make, monkeypatch, text, column, rows_at_a_
         ("1,2\n1,2\n1,2,3\n", "has 3 cells in line 3, but 2 in the first"),
         ('a,b\n1,2\n3,"4\n', "cannot be split into cells in line 3: unexpected end .*quotes"),
         ('a,b\n1,2\n3,"4"5\n', "cannot be split into cells in line 3: .*quotes"),
+        ("a,b\n1,2\n3,\x004\n", "has a null byte in line 3, which no text has; .*write it anew"),
         ("a,b\n", "has no rows; a test needs some"),
         ("a,b", "has no rows"),
         ("\n \n\n", "is blank; a test needs some rows"),
