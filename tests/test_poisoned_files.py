@@ -383,6 +383,15 @@ def test_more_columns_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, 
         refuse(path, "has 1,048,577 columns, and at most 1,048,576 can be told apart")
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_array_that_stands_there_twice_is_refused(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, X=ROWS)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("X.npy", archive.read("X.npy"))
+    refuse(path, "has an array twice under one name")
+
+
 def test_values_of_a_line_are_counted_before_each_has_a_name(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "MAX_COLUMNS", 1000)
     path = tmp_path / "x.jsonl"

@@ -818,6 +818,14 @@ def test_a_manifest_made_to_do_harm_is_refused(content, message, tmp_path):
         cheap(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", ["manifest.json", "toys-000000-000003.npz"])
+def test_nobody_waits_for_what_comes_out_of_a_pipe(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=f"{name} .*it is no ordinary file"):
+        cheap(tmp_path)
+
+
 # Somebody else at work in the same folder.
 
 

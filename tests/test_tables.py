@@ -613,6 +613,8 @@ def test_what_is_wrong_in_a_text_is_said_with_its_line(make, text, message):
         ("[1, 2]\n[1]\n", "has 1 values in line 2, but 2 in the first"),
         ('{"a": 1}\n{"a": 2, "b": 0, "a": 3}\n', "has 'a' twice in line 2; give each of its"),
         ('{"a": 1, "b": {"c": 2, "c": 3}}\n', "has 'c' twice in line 1; give each of its"),
+        ('{"a": 1}\n{"a": "\\ud800"}\n', r"no JSON in line 2 \('.ud800' is half a character"),
+        ('{"\\udfff": 1}\n', r"no JSON in line 1 \('.udfff' is half a character"),
         ("1\n2\n", "has neither an object nor a list in line 1"),
         ("[" * 100_000, "has no JSON in line 1"),
         ("{}\n{}\n", "has no column left"),

@@ -122,6 +122,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Which test a store belongs to; None where there is no store."""
     path = folder / MANIFEST
     try:
+        if path.exists() and not path.is_file():  # nobody may ever write into a pipe
+            raise ValueError("it is no ordinary file")
         with path.open("rb") as file:
             text = file.read(MAX_MANIFEST + 1)
         if len(text) > MAX_MANIFEST:
