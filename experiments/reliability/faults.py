@@ -301,7 +301,8 @@ def guessable(here: Box) -> None:
 import os, sys
 created = []
 def hook(event, arguments):
-    if event != "open" or isinstance(arguments[0], int):  # a descriptor has no name
+    # A descriptor has no name, and a file that is opened by the name of a folder gets none.
+    if event != "open" or isinstance(arguments[0], int) or os.path.isdir(arguments[0]):
         return
     if arguments[2] and arguments[2] & os.O_CREAT:
         created.append((str(arguments[0]), arguments[2] & os.O_EXCL))
