@@ -6,7 +6,6 @@ tested. A watch that is ended at any moment, and started again, goes on after th
 
 import json
 import os
-import stat
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -90,10 +89,10 @@ class Journal:
 
 def _opened(path: Path) -> int:
     """A descriptor that adds to the file."""
+    if path.exists() and not path.is_file():  # to open a pipe would wait for its reader
+        raise BadInput(f"--journal must name a plain file, which can be read again, got {path}")
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise BadInput(f"--journal must name a plain file, which can be read again, got {path}")
         _lock(file, path)
     except BaseException:
         os.close(file)

@@ -22,8 +22,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def comma_list(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
-    """A click callback: names separated by commas."""
-    return [name.strip() for name in value.split(",") if name.strip()] if value else []
+    """A click callback: names separated by commas; of nothing, that of a column without one."""
+    if value is None:
+        return []
+    return [name.strip() for name in value.split(",") if name.strip()] or [""]
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
