@@ -23,8 +23,8 @@ LEVELS = {
     "report": 8,
     "result": 9,
     "detect": 10,
-    "monitor": 11, "power": 11, "estimator": 11,
-    "files": 12,
+    "monitor": 11, "power": 11, "estimator": 11, "shared": 11,
+    "files": 12, "many": 12,
     "cli": 13,
     "__init__": 14, "__main__": 14,
 }  # fmt: skip

@@ -1,0 +1,308 @@
+"""Many samples against one reference: which of them differ, at a false discovery rate?
+
+Each sample is tested as ``sparker.test`` does, with toys of its own (``alone``), or samples of one
+size share toys that are made once (``shared``). Both give a p-value for each that is exact; what is
+made of all of them together is Benjamini and Hochberg's list. ``docs/many.md`` says what each
+assumes, and has the measured levels and rates of false discoveries.
+"""
+
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparker import together
+from sparker.calibration.false_discovery import fewest_listed
+from sparker.calibration.settings import plain
+from sparker.config import TestConfig, TestKeywords, from_keywords
+from sparker.detect import conclude, prepare
+from sparker.findings.many import Many, SampleOutcome
+from sparker.findings.words import LEVEL
+from sparker.result import TestResult
+from sparker.shared import TABLE, SharedCalibration
+from sparker.streaming.reference import Streamed
+from sparker.system.digest import digest_of_plain
+from sparker.system.progress import OnProgress, reporter
+from sparker.system.versions import versions
+from sparker.tables.errors import DataWarning
+from sparker.tables.frames import as_table, is_frame
+
+MAX_SAMPLES = 10**6
+
+FAULTS = ValueError, OSError, ImportError, MemoryError, FloatingPointError
+"""What a sample may be the cause of; it costs none of the others."""
+
+OnResult = Callable[[str, TestResult], None]
+"""Told the name of a sample and all that was found, of which only some lines are kept."""
+
+Outcome = tuple[str, TestResult | Exception]
+
+
+class ManyResult(Many):
+    """The outcome of ``sparker.test_many``: a ``findings.many.Many`` that can report itself."""
+
+    def report(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write one HTML page with the ranked table and a card for each sample.
+
+        ``options`` are those of ``sparker.report.many.render``: ``title`` and ``command``.
+        """
+        from sparker.report.many import write
+
+        write(path, self, **options)
+
+
+def test_many(
+    reference: ArrayLike,
+    samples: Mapping[str, Any] | Sequence[Any],
+    *,
+    fdr: float = 0.1,  # noqa: PT028
+    shared: bool = False,  # noqa: PT028
+    on_result: OnResult | None = None,  # noqa: PT028
+    **settings: Unpack[TestKeywords],
+) -> ManyResult:
+    """Test each of many samples against one reference, and list those that differ.
+
+    Of the samples in the list at most a share ``fdr`` is fine, on average (Benjamini and Hochberg).
+    A sample that cannot be read or tested is said so in its line, and stops none of the others.
+
+    Args:
+        reference: anomaly-free rows, as for ``sparker.test``; read once.
+        samples: the samples by name, or one after the other: arrays, data frames, files. Files are
+            read when it is their turn.
+        fdr: the false discovery rate of the list.
+        shared: whether samples of one size share their toys. That takes a hundredth of the time,
+            and a reference of ``n_toys`` times as many rows as a sample has: every toy takes rows
+            of its own out of it. With ``null=Simulator(rows or function)`` it takes them from there
+            and leaves the reference whole.
+        on_result: called with the name of each sample and its whole ``TestResult``, to save it or
+            to write its report; afterwards only some lines of it are kept.
+        **settings: those of ``sparker.test``. ``groups`` and ``strata`` are names of columns that
+            all samples have. ``store`` has a folder for each sample: a call that was ended goes on.
+            ``explain`` is about samples whose p-value is at most ``fdr`` or 5 %, for only these can
+            be listed.
+
+    >>> import numpy as np
+    >>> import sparker
+    >>> rng = np.random.default_rng(0)
+    >>> reference = rng.normal(size=(400, 2))
+    >>> runs = {f"run {i}": rng.normal(size=(50, 2)) for i in range(6)}
+    >>> runs["run 3"][:8] = [2, 2] + 0.1 * rng.normal(size=(8, 2))
+    >>> found = sparker.test_many(reference, runs, n_toys=99)
+    >>> found.found, found.table()["sample"][0].item(), round(found.table()["q_value"][0], 3)
+    (['run 3'], 'run 3', 0.06)
+    """
+    began = time.perf_counter()
+    config = from_keywords(dict(settings))
+    given = _named(samples)
+    known = _Known.of(reference, config, shared=shared)
+    together.check(known.features)
+    _check_fdr(fdr, config, len(given), shared=shared)
+    explain_up_to = max(fdr, LEVEL)
+    tests = _with_shared_toys if shared else _one_by_one
+    outcomes, common = {}, None
+    try:
+        for name, found in tests(known.rows, given, config, explain_up_to):
+            seed = seed_of(config, name)
+            if isinstance(found, Exception):
+                outcomes[name] = SampleOutcome.failed(name, seed, _said(found))
+                if len(outcomes) == len(given) and common is None:
+                    raise found  # it is not the samples that are wrong
+                continue
+            if on_result is not None:
+                on_result(name, found)
+            outcomes[name] = SampleOutcome.of(name, found)
+            common = found
+    except KeyboardInterrupt as stop:
+        kept = "the same call goes on there" if config.store else "with a store they would be kept"
+        stop.add_note(f"{len(outcomes)} of {len(given)} samples were finished; {kept}")
+        raise
+    assert common is not None  # or the error would have been raised
+    files = [os.fspath(reference)] if isinstance(reference, str | os.PathLike) else []
+    return ManyResult(
+        samples=tuple(outcomes[name] for name in given),
+        fdr=fdr,
+        shared=shared,
+        frame=common.frame,
+        n_reference=common.n_reference,
+        settings=_common(config, common),
+        versions=versions(),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=time.perf_counter() - began,
+        files=tuple(files),
+    )
+
+
+test_many.__test__ = False  # type: ignore[attr-defined]  # no test case, whatever pytest thinks
+
+
+class _Known(NamedTuple):
+    """The reference, read once, and all features that may not go together."""
+
+    rows: Any
+    features: set[str]
+
+    @classmethod
+    def of(cls, reference: Any, config: TestConfig, *, shared: bool) -> "_Known":
+        features = {*config.features, "many"}
+        if shared:
+            features |= {"shared"}
+        if any(not isinstance(one, str | None) for one in (config.groups, config.strata)):
+            features |= {"row by row"}
+        if isinstance(reference, Streamed):
+            return cls(reference, {*features, "streamed"})
+        if callable(config.reference_weights):  # of rows as they came
+            return cls(reference, features)
+        return cls(as_table("reference", reference), features)
+
+
+def _one_by_one(
+    reference: Any, given: Mapping[str, Any], config: TestConfig, explain_up_to: float
+) -> Iterator[Outcome]:
+    """Each sample with toys of its own, exactly as ``sparker.test`` would."""
+    n_each = int(config.n_toys) + 1
+    with reporter(config.progress, n_each * len(given)) as on_progress:
+        for place, name in enumerate(given):
+            folder = None if config.store is None else Path(config.store) / folder_of(name)
+            own = replace(config, seed=seed_of(config, name), store=folder)
+            yield (
+                name,
+                _tested(reference, given, name, own, place * n_each, on_progress, explain_up_to),
+            )
+            on_progress((place + 1) * n_each)
+
+
+def _tested(
+    reference: Any,
+    given: Mapping[str, Any],
+    name: str,
+    config: TestConfig,
+    n_before: int,
+    on_progress: OnProgress,
+    explain_up_to: float,
+) -> TestResult | Exception:
+    """One sample by itself, or what went wrong."""
+    began = time.perf_counter()
+    try:
+        with _quietly():
+            experiment = prepare(reference, given[name], config)
+            return conclude(
+                experiment,
+                began,
+                lambda done: on_progress(n_before + done),
+                explain_up_to=explain_up_to,
+            )
+    except FAULTS as error:
+        return error
+
+
+def _with_shared_toys(
+    reference: Any, given: Mapping[str, Any], config: TestConfig, explain_up_to: float
+) -> Iterator[Outcome]:
+    """Samples of one size with the same toys."""
+    with _quietly():
+        calibration = SharedCalibration.of(reference, given, config)
+        yield from calibration.unread.items()
+        with reporter(config.progress, calibration.n_experiments) as on_progress:
+            yield from calibration.tests(partial(seed_of, config), explain_up_to, on_progress)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """What looks suspicious goes into the line of its sample, and is not said hundreds of times."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
+
+
+def _named(samples: Any) -> Mapping[str, Any]:
+    """The samples by name, in the order given; what a mapping holds is asked for one by one."""
+    found: Mapping[str, Any]
+    if isinstance(samples, Mapping):
+        found, n_given = samples, len(samples)
+        strange = [name for name in samples if not isinstance(name, str)]
+        if strange:
+            found = {str(name): samples[name] for name in samples}
+    elif isinstance(samples, str | os.PathLike) or is_frame(samples) or np.ndim(samples) == 0:
+        raise ValueError(
+            "samples must be several: by name, {'monday': rows, ...}, or one after the other, "
+            f"[rows, ...]; got a single {type(samples).__name__}"
+        )
+    elif isinstance(samples, np.ndarray) and samples.ndim != 3:
+        raise ValueError(
+            "samples must be several, and an array of them (K, n, d), K samples of n rows; got "
+            f"shape {samples.shape}"
+        )
+    else:
+        names = [
+            os.fspath(one) if isinstance(one, str | os.PathLike) else f"sample {number}"
+            for number, one in enumerate(samples, 1)
+        ]
+        found, n_given = dict(zip(names, samples, strict=True)), len(samples)
+    if not 1 <= n_given <= MAX_SAMPLES:
+        raise ValueError(f"samples must be from 1 to {MAX_SAMPLES:,}, got {n_given:,}")
+    if len(found) < n_given:
+        raise ValueError("two samples have the same name; give each a name of its own")
+    return found
+
+
+def seed_of(config: TestConfig, name: str) -> int:
+    """The seed of a sample, by its name: so toys of different samples are drawn independently.
+
+    ``sparker.test`` with this seed gives what stands in the sample's line.
+    """
+    return int(digest_of_plain([int(config.seed), name])[:8], 16)
+
+
+def folder_of(name: str) -> str:
+    """A folder of its own for each name, by which people know it.
+
+    >>> folder_of("runs/2024-05 b.csv")
+    'runs-2024-05-b.csv-fe9aaa7a'
+    """
+    readable = re.sub(r"[^\w.-]+", "-", name)[:60].strip(".-") or "sample"
+    return f"{readable}-{digest_of_plain(name)[:8]}"
+
+
+def _check_fdr(fdr: float, config: TestConfig, n_samples: int, *, shared: bool) -> None:
+    if not 0 < fdr < 1:
+        raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
+    stop = config.stop
+    n_aside = TABLE if shared else 0 if stop is None else stop.table
+    n_compared = int(config.n_toys) - n_aside
+    if n_compared < 1:
+        raise ValueError(
+            f"n_toys must be more than the {n_aside} toys that put readings on one scale where "
+            f"toys are shared, got {config.n_toys}"
+        )
+    if fewest_listed(n_samples, fdr, 1 / (n_compared + 1)) is None:
+        raise ValueError(
+            f"{n_compared} toys resolve p-values down to {1 / (n_compared + 1):.2g}, so no sample "
+            f"could be listed at fdr = {fdr:g}; ask for {int(np.ceil(1 / fdr)) - 1 + n_aside} or "
+            "more by n_toys, or for a larger fdr"
+        )
+
+
+def _common(config: TestConfig, one: TestResult) -> dict[str, Any]:
+    """What the settings of all tests have in common."""
+    same = ("null", "statistic", "preprocess", "reference")
+    return {
+        **{name: one.settings.get(name) for name in same},
+        "n_toys": int(config.n_toys),
+        "seed": int(config.seed),
+        "combine": plain(config.combine),
+        "stop": plain(config.stop),
+    }
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__

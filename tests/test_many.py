@@ -1,0 +1,383 @@
+"""Many samples against one reference, and which of several generators is closest to the data."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from scipy.stats import binom
+
+import sparker
+from sparker.calibration.false_discovery import fewest_listed, q_values
+from sparker.cli.main import main
+from sparker.many import folder_of
+from sparker.nulls import blocks_of, hold_out
+from sparker.report.many import render
+from sparker.shared import TABLE
+from sparker.statistics.kernels import KernelStatistic
+
+RNG = np.random.default_rng(5)
+REFERENCE = RNG.normal(size=(300, 2))
+FINE = {f"run {i}": RNG.normal(size=(40, 2)) for i in range(4)}
+SHIFTED = RNG.normal(size=(40, 2)) + 1.5
+RUNS = {**FINE, "run <4>": SHIFTED}
+
+
+def distance_of_means(rng, sample):
+    points = np.asarray(sample.points)
+    means = [
+        np.asarray(weight) @ points / np.sum(weight)
+        for weight in (sample.data_weight, sample.reference_weight)
+    ]
+    return float(np.linalg.norm(means[0] - means[1]))
+
+
+PLAIN = {"statistic": distance_of_means, "preprocess": sparker.unchanged, "progress": False}
+"""A statistic that fits nothing, so that nothing is compiled."""
+
+
+def test_q_values_are_those_of_the_textbook():
+    p = np.random.default_rng(0).random(40) ** 3
+    order = np.argsort(p)
+    for rate in (0.01, 0.05, 0.2):
+        n = max([k for k in range(1, 41) if p[order[k - 1]] <= rate * k / 40], default=0)
+        assert set(np.flatnonzero(q_values(p) <= rate)) == set(order[:n])
+    assert np.isnan(q_values(np.array([np.nan]))).all()
+
+
+@pytest.mark.parametrize("n_toys", [9, 19, 99])
+def test_how_many_must_have_the_smallest_p_value(n_toys):
+    for n_samples in (1, 7, 30):
+        fewest = fewest_listed(n_samples, 0.1, 1 / (n_toys + 1))
+        for k in range(1, n_samples + 1):
+            p = np.where(np.arange(n_samples) < k, 1 / (n_toys + 1), 1.0)
+            assert bool(np.any(q_values(p) <= 0.1)) == (fewest is not None and k >= fewest)
+
+
+def test_a_line_is_what_a_test_of_the_sample_says():
+    found = sparker.test_many(REFERENCE, RUNS, n_toys=59, **PLAIN)
+    assert found.found == ["run <4>"]
+    assert [one.name for one in found] == list(RUNS)
+    for one in found:
+        alone = sparker.test(REFERENCE, RUNS[one.name], n_toys=59, seed=one.seed, **PLAIN)
+        assert (one.p_value, one.combined_score) == (alone.p_value, alone.combined_score)
+    assert len({one.seed for one in found}) == len(RUNS)
+    # Only what may be in the list is explained.
+    assert found["run <4>"].at_least == alone.at_least
+    assert found["run <4>"].sentences
+    assert not any(one.sentences for one in found if one.p_value > 0.1)
+
+
+def test_a_line_does_not_depend_on_the_other_samples():
+    all_of_them = sparker.test_many(REFERENCE, RUNS, n_toys=19, explain=False, **PLAIN)
+    few = {name: RUNS[name] for name in ("run 2", "run 0")}
+    for one in sparker.test_many(REFERENCE, few, n_toys=19, explain=False, **PLAIN):
+        assert one == all_of_them[one.name]
+
+
+def test_what_is_wrong_with_one_sample_costs_no_other(tmp_path):
+    runs = {**FINE, "narrow": np.ones((40, 1)), "gone": tmp_path / "gone.npy"}
+    for shared, reference in ((False, REFERENCE), (True, np.tile(REFERENCE, (20, 1)))):
+        found = sparker.test_many(
+            reference + 1e-9 * np.arange(len(reference))[:, None], runs, shared=shared, n_toys=99,
+            explain=False, **PLAIN,
+        )  # fmt: skip
+        assert [one.name for one in found.failed] == ["narrow", "gone"]
+        assert np.isnan(found.q_values[-2:]).all()
+        assert np.isfinite(found.q_values[:-2]).all()
+        assert [one.name for one in found.ranked[-2:]] == ["narrow", "gone"]
+        assert "no file" in found["gone"].error
+        assert sum("could not be tested" in note for note in found.notes) == 2
+    with pytest.raises(OSError, match="no file"):  # of none can anything be said
+        sparker.test_many(REFERENCE, {"gone": tmp_path / "gone.npy"}, n_toys=19, **PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("samples", "settings", "said"),
+    [
+        (SHIFTED, {}, r"an array of them \(K, n, d\)"),
+        ("runs.csv", {}, "got a single str"),
+        (pd.DataFrame(SHIFTED), {}, "got a single DataFrame"),
+        ([], {}, "from 1 to"),
+        ({1: SHIFTED, "1": SHIFTED}, {}, "the same name"),
+        (RUNS, {"fdr": 1.0}, "fdr must lie between"),
+        (RUNS, {"fdr": 0.01}, "99 or more by n_toys"),
+        (RUNS, {"shared": True}, "more than the 30 toys"),
+        (RUNS, {"shared": True, "n_toys": 99}, "need 4,000 reference rows, and there are 300"),
+        (RUNS, {"groups": ([1], [2])}, "groups or strata row by row does not go with many"),
+        (RUNS, {"n_toy": 10}, "did you mean 'n_toys'"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(samples, settings, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        sparker.test_many(REFERENCE, samples, **{"n_toys": 19, **PLAIN, **settings})
+
+
+def test_samples_may_come_in_any_form(tmp_path):
+    for name, rows in RUNS.items():
+        np.save(tmp_path / f"{name}.npy", rows)
+    files = sorted(tmp_path.glob("*.npy"))
+    by_file = sparker.test_many(REFERENCE, files, n_toys=19, explain=False, **PLAIN)
+    assert [one.name for one in by_file] == [str(file) for file in files]
+    stacked = sparker.test_many(
+        REFERENCE, np.stack(list(RUNS.values())), n_toys=19, explain=False, **PLAIN
+    )
+    assert [one.name for one in stacked][:2] == ["sample 1", "sample 2"]
+    assert isinstance(stacked.table(), np.ndarray)
+    for library in (pd, pl):
+        frames = {
+            name: library.DataFrame({"x": rows[:, 0], "y": rows[:, 1]})
+            for name, rows in RUNS.items()
+        }
+        reference = library.DataFrame({"x": REFERENCE[:, 0], "y": REFERENCE[:, 1]})
+        found = sparker.test_many(reference, frames, n_toys=19, explain=False, **PLAIN)
+        table = found.table()
+        assert isinstance(table, library.DataFrame)
+        assert next(iter(table["sample"])) == "run <4>"
+        assert list(table["q_value"]) == sorted(table["q_value"])
+
+
+def test_groups_strata_and_weights_are_those_of_a_single_test():
+    def frame(rows, seed):
+        return pd.DataFrame({"x": rows[:, 0], "y": rows[:, 1], "site": np.arange(len(rows)) % 2})
+
+    reference = frame(REFERENCE, 0)
+    frames = {name: frame(rows, i) for i, (name, rows) in enumerate(RUNS.items(), 1)}
+    settings = {**PLAIN, "n_toys": 19, "explain": False, "strata": "site"}
+    found = sparker.test_many(reference, frames, **settings)
+    one = found["run <4>"]
+    alone = sparker.test(reference, frames["run <4>"], seed=one.seed, **settings)
+    assert alone.settings["strata"] is not None
+    assert (one.p_value, one.combined_score) == (alone.p_value, alone.combined_score)
+    weighted = {**PLAIN, "n_toys": 19, "explain": False, "reference_weights": lambda x: x[:, 0] + 9}
+    found = sparker.test_many(REFERENCE, RUNS, **weighted)
+    alone = sparker.test(REFERENCE, SHIFTED, seed=found["run <4>"].seed, **weighted)
+    assert found["run <4>"].combined_score == alone.combined_score
+
+
+# Toys that samples share.
+
+N_TOYS = TABLE + 39
+LARGE = RNG.normal(size=(100 + N_TOYS * 40, 2))
+
+
+def test_rows_of_toys_are_nobody_elses():
+    kept, others = hold_out(len(LARGE), N_TOYS, 40, seed=3)
+    assert len(kept) == 100
+    assert sorted([*kept, *others]) == list(range(len(LARGE)))
+    draw = blocks_of(np.arange(len(others))[:, None])
+    taken = np.concatenate([draw(number, 40)[:, 0] for number in range(1, N_TOYS + 1)])
+    assert len(np.unique(taken)) == len(taken) == len(others)
+    with pytest.raises(ValueError, match="beyond the"):
+        draw(N_TOYS + 1, 40)
+
+
+def test_shared_p_values_are_ranks_among_the_toys_that_are_compared():
+    found = sparker.test_many(
+        LARGE, RUNS, shared=True, n_toys=N_TOYS, seed=3, explain=False, **PLAIN
+    )
+    kept, others = hold_out(len(LARGE), N_TOYS, 40, seed=3)
+    middle = LARGE[kept].mean(0)
+    blocks = LARGE[others].reshape(N_TOYS, 40, 2)[TABLE:]
+    toys = np.linalg.norm(blocks.mean(1) - middle, axis=1)
+    for one in found:
+        t = np.linalg.norm(RUNS[one.name].mean(0) - middle)
+        assert one.p_value == (1 + np.sum(toys >= t)) / (1 + len(toys))
+        assert one.n_toys == len(toys)
+
+
+def test_shared_toys_are_made_once_for_each_size(tmp_path):
+    runs = {**FINE, "short": RNG.normal(size=(30, 2)), "shorter": RNG.normal(size=(30, 2))}
+    done = []
+    found = sparker.test_many(
+        LARGE, runs, shared=True, n_toys=N_TOYS, store=tmp_path, explain=False,
+        **{**PLAIN, "progress": lambda n, total: done.append((n, total))},
+    )  # fmt: skip
+    assert {path.name for path in tmp_path.iterdir()} == {"samples-of-30", "samples-of-40"}
+    assert done[-1] == (2 * N_TOYS + 6, 2 * N_TOYS + 6)
+    again = sparker.test_many(
+        LARGE, runs, shared=True, n_toys=N_TOYS, store=tmp_path, explain=False, **PLAIN
+    )
+    assert again.samples == found.samples
+    with pytest.raises(ValueError, match="another test"):  # other rows of toys
+        sparker.test_many(LARGE[::-1], runs, shared=True, n_toys=N_TOYS, store=tmp_path, **PLAIN)
+
+
+@pytest.mark.parametrize("source", ["rows", "function"])
+def test_shared_toys_of_a_simulator_leave_the_reference_whole(source):
+    pool = np.random.default_rng(8).normal(size=(N_TOYS * 40, 2))
+    null = sparker.Simulator(pool if source == "rows" else lambda rng, n: rng.normal(size=(n, 2)))
+    settings = {**PLAIN, "shared": True, "n_toys": N_TOYS, "null": null, "fdr": 0.2}
+    settings |= {"explain": False}
+    found = sparker.test_many(REFERENCE, RUNS, **settings)
+    assert found.n_reference == len(REFERENCE)
+    assert found.found == ["run <4>"]
+    bad = pool[:-1] if source == "rows" else lambda rng, n: rng.choice(REFERENCE, n)
+    said = "is beyond the" if source == "rows" else "are in the reference"
+    with pytest.raises(ValueError, match=said):
+        sparker.test_many(REFERENCE, RUNS, **{**settings, "null": sparker.Simulator(bad)})
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_level_and_false_discoveries(shared):
+    """A reference as small as a sample, whose peculiarities show in all samples alike."""
+    n_tables, n_samples, n_toys = 40, 6, 19 + TABLE * shared
+    p = np.empty((n_tables, n_samples))
+    for number in range(n_tables):
+        rng = np.random.default_rng([number, shared])
+        reference = rng.normal(size=(20 + 20 * n_toys * shared, 1))
+        samples = rng.normal(size=(n_samples, 20, 1))
+        found = sparker.test_many(
+            reference, samples, shared=shared, fdr=0.4, n_toys=n_toys, seed=number, explain=False,
+            **PLAIN,
+        )  # fmt: skip
+        p[number] = found.p_values
+    # One sample of a table: these are independent.
+    for level in (0.1, 0.3):
+        assert binom.sf(np.sum(p[:, 0] <= level) - 1, n_tables, level) > 1e-3
+    # Without anomalies all that is listed is false.
+    any_listed = np.array([np.any(q_values(row) <= 0.4) for row in p])
+    assert binom.sf(any_listed.sum() - 1, n_tables, 0.4) > 1e-3
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_ended_call_goes_on_with_the_same_bits(shared, tmp_path):
+    """With kernels, whose fits are what may come out otherwise."""
+    runs = {name: RUNS[name] for name in ("run 0", "run <4>")}
+    small = {
+        "statistic": KernelStatistic(
+            config=sparker.FitConfig(n_kernels=2), widths=sparker.WidthConfig(steps=10, n_widths=2)
+        ),
+        "explain": False,
+        "n_toys": TABLE + 20,
+        "fdr": 0.4,
+        "shared": shared,
+        "chunk": 16,
+    }
+    whole = sparker.test_many(LARGE if shared else REFERENCE, runs, progress=False, **small)
+    seen = []
+
+    def interrupt(done, total):
+        seen.append(total)
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        sparker.test_many(
+            LARGE if shared else REFERENCE, runs, progress=interrupt, store=tmp_path, **small
+        )
+    assert "samples were finished" in "".join(caught.value.__notes__)
+    kept = list(tmp_path.rglob("toys-*.npz"))
+    assert kept
+    if not shared:
+        assert (tmp_path / folder_of("run 0")).is_dir()
+    found = sparker.test_many(
+        LARGE if shared else REFERENCE, runs, progress=False, store=tmp_path, **small
+    )
+    assert found.samples == whole.samples
+    assert all(path.exists() for path in kept)
+    assert "kernels" in str(found.settings["statistic"])
+
+
+def test_the_whole_result_is_handed_over(tmp_path):
+    kept = {}
+    found = sparker.test_many(
+        LARGE, RUNS, shared=True, n_toys=N_TOYS, on_result=kept.__setitem__, **PLAIN
+    )
+    assert kept.keys() == RUNS.keys()
+    result = kept["run <4>"]
+    assert result.p_value == found["run <4>"].p_value
+    result.save(tmp_path / "result.npz")
+    assert sparker.load(tmp_path / "result.npz") == result
+    assert result.at_least > 0
+
+
+# What is made of it.
+
+
+@pytest.fixture(scope="module")
+def found():
+    return sparker.test_many(REFERENCE, {**RUNS, "narrow": np.ones((40, 1))}, n_toys=59, **PLAIN)
+
+
+def test_the_page_has_a_card_for_each_sample(found, tmp_path):
+    page = render(found, command="sparker test")
+    assert page.count("<details") == len(found)
+    for rank in range(1, len(found) + 1):
+        assert f'id="sample-{rank}"' in page
+        assert page.count(f'href="#sample-{rank}"') >= 1
+    assert "run &lt;4&gt;" in page
+    assert "run <4>" not in page
+    assert "<script" not in page
+    assert "at least" in page
+    found.report(tmp_path / "many.html")
+    assert (tmp_path / "many.html").stat().st_size < 40_000
+    with pytest.raises(ValueError, match="could not be written"):
+        found.report(tmp_path / "no" / "many.html")
+
+
+def test_hundreds_of_samples_make_a_small_page(found):
+    from dataclasses import replace
+
+    many = [one._replace(name=f"{one.name} {i}") for i in range(60) for one in found]
+    page = render(replace(found, samples=tuple(many)))
+    assert len(page) < 1e6
+    assert page.count("<details") == len(many) == 360
+
+
+def test_in_words_and_in_json(found):
+    assert found.verdict().startswith("1 of 5 samples differs from the reference")
+    told = found.to_dict()
+    json.dumps(told, allow_nan=False)
+    assert told["found"] == ["run <4>"]
+    first, *_, last = told["samples"]
+    assert (first["sample"], first["rank"], first["listed"]) == ("run <4>", 1, True)
+    assert (last["sample"], last["p_value"]) == ("narrow", None)
+    assert "run <4>: p " in found.summary()
+    assert "could not be tested" in found.summary()
+    fine = sparker.test_many(REFERENCE, FINE, n_toys=19, explain=False, fdr=0.1, **PLAIN)
+    assert fine.verdict().startswith("none of 4 samples")
+    assert any("none can be listed unless 2 or more have it" in note for note in fine.notes)
+
+
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("reference.npy", REFERENCE)
+    (tmp_path / "runs").mkdir()
+    for i, rows in enumerate(RUNS.values()):
+        np.save(f"runs/{i}.npy", rows)
+
+    def run(*words):
+        common = ["--toys", "59", "--statistic", "frechet", "--store", "store"]
+        return CliRunner().invoke(main, ["test", "reference.npy", *words, *common])
+
+    done = run("runs", "--fdr", "0.1", "--report", "many.html", "--reports", "reports")
+    assert done.exit_code == 1, done.output
+    assert "2 of 5 samples differ from the reference" in done.stdout
+    assert "runs/4.npy" in (tmp_path / "many.html").read_text()
+    assert (tmp_path / "reports" / "4.html").exists()
+    done = run("runs", "--json")
+    assert done.exit_code == 0  # nobody asked for a decision
+    told = json.loads(done.stdout)
+    assert told["anomaly"] is None
+    assert told["found"] == ["runs/4.npy", "runs/0.npy"]  # the second by chance
+    done = run("runs/1.npy", "runs/2.npy", "--fdr", "0.1")
+    assert done.exit_code == 0
+    np.save("bad.npy", np.ones((40, 1)))
+    done = run("runs/4.npy", "bad.npy", "--fdr", "0.1")
+    assert done.exit_code == 2
+    assert "1 of 2 samples could not be tested" in done.stderr
+    assert "1 of 1 samples differs" in done.stdout
+    (tmp_path / "empty").mkdir()
+    for words, said in (
+        (["empty"], "there are no files in empty"),
+        (["runs/0.npy", "runs/0.npy"], "named twice"),
+        (["runs", "--reports", "runs"], "would be among the samples"),
+        (["runs", "--report", "runs/many.html"], "would be among the samples"),
+        (["runs", "--fdr", "0.001"], "no sample could be listed"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 2
+        assert said in done.stderr
