@@ -25,8 +25,9 @@ LEVELS = {
     "detect": 10,
     "monitor": 11, "power": 11, "estimator": 11, "shared": 11,
     "files": 12, "many": 12,
-    "cli": 13,
-    "__init__": 14, "__main__": 14,
+    "generators": 13,
+    "cli": 14,
+    "__init__": 15, "__main__": 15,
 }  # fmt: skip
 """A room may import those of lower levels, and itself."""
 

@@ -12,6 +12,8 @@ from scipy.stats import binom
 import sparker
 from sparker.calibration.false_discovery import fewest_listed, q_values
 from sparker.cli.main import main
+from sparker.findings.closest import compare
+from sparker.findings.distance import held_out, resampled
 from sparker.many import folder_of
 from sparker.nulls import blocks_of, hold_out
 from sparker.report.many import render
@@ -381,3 +383,167 @@ def test_the_command(tmp_path, monkeypatch):
         done = run(*words)
         assert done.exit_code == 2
         assert said in done.stderr
+
+
+# Which of several generators is closest to the data.
+
+
+class Known(sparker.statistics.Statistic):
+    """Log density ratios that are known: the truth, half of it, and nonsense."""
+
+    def __init__(self, delta):
+        self.delta = delta
+
+    def prepare(self, points, n_rows, transform=None):
+        return None
+
+    def log_ratios(self, prepared, seed, samples, chunk):
+        x = np.asarray(samples.points)[:, 0]
+        truth = self.delta**2 / 2 - self.delta * x
+        f = np.stack([truth, truth / 2, -truth], axis=1)
+        return np.broadcast_to(f, (len(samples.data_weight), *f.shape))
+
+
+def shifted(rng, n, delta):
+    """Data, and generated rows whose true distance from them is delta^2."""
+    return rng.normal(size=(n, 1)), rng.normal(delta, size=(n, 1))
+
+
+def test_a_distance_is_t_on_rows_that_were_not_fitted():
+    """Row by row, in the order of the definition, against what is done at once."""
+    rng = np.random.default_rng(2)
+    data, generated = shifted(rng, 60, 0.5)
+    generated, weights = generated[:45], rng.random(45) + 0.5
+    points = np.concatenate([data, generated])
+    seen = []
+
+    class Noisy(Known):
+        """Each fold has a fit of its own, and its training rows are remembered."""
+
+        def log_ratios(self, prepared, seed, samples, chunk):
+            seen.append(samples)
+            noise = np.random.default_rng(0).normal(size=(4, 105, 3))
+            return super().log_ratios(prepared, seed, samples, chunk) + noise
+
+    statistic = Noisy(0.5)
+    found = held_out(statistic, None, points, 60, weights, n_folds=4, seed=7, chunk=None)
+    (samples,) = seen
+    f = statistic.log_ratios(None, 0, samples, None)
+    own = weights / weights.mean()
+    fold_of = np.argmin(samples.data_weight + samples.reference_weight, axis=0)
+    assert sorted(np.bincount(fold_of[:60])) == [15] * 4
+    np.testing.assert_allclose(samples.reference_weight.sum(1), samples.data_weight.sum(1))
+
+    def term(row, f):
+        return 2 * f if row < 60 else -2 * (np.exp(f) - 1)
+
+    for fold in range(4):
+        best = None
+        for width in range(3):
+            for strength in (0.25, 0.5, 0.75, 1.0):
+                sums = np.zeros((2, 2))
+                for row in range(105):
+                    if fold_of[row] != fold:
+                        weight = 1.0 if row < 60 else own[row - 60]
+                        t = term(row, strength * f[fold_of[row], row, width])
+                        sums[int(row >= 60)] += weight * t, weight
+                value = (sums[:, 0] / sums[:, 1]).sum()
+                if best is None or value > best[0]:
+                    best = value, width, strength
+        _, width, strength = best
+        for row in np.flatnonzero(fold_of == fold):
+            got = found.data[row] if row < 60 else found.generated[row - 60]
+            assert got == pytest.approx(term(row, strength * f[fold, row, width]), rel=1e-12)
+    mean = found.data.mean() + (found.generated * own).sum() / own.sum()
+    assert found.distance == pytest.approx(mean)
+
+
+def test_intervals_cover_the_true_divergence_where_the_ratio_is_known():
+    n_covered, n_low, n_tests, delta = 0, 0, 150, 0.5
+    for number in range(n_tests):
+        data, generated = shifted(np.random.default_rng(number), 200, delta)
+        terms = held_out(
+            Known(delta), None, np.concatenate([data, generated]), 200, None,
+            n_folds=5, seed=number, chunk=None,
+        )  # fmt: skip
+        (line,) = compare(np.array([terms.distance]), resampled([terms], 199, number))
+        low, high = line["interval"]
+        n_covered += low <= delta**2 <= high
+        n_low += low <= delta**2
+        if number == 0:  # the interval is that of the two means
+            spread = np.sqrt(terms.data.var() / 200 + terms.generated.var() / 200)
+            assert (high - low) / (2 * 1.96 * spread) == pytest.approx(1, abs=0.15)
+    # Where only a part of f is believed, the distance is too small: so the lower end holds.
+    assert n_covered / n_tests > 0.84
+    assert n_low / n_tests > 0.94
+
+
+def test_the_closest_generator_is_found():
+    rng = np.random.default_rng(4)
+    data = rng.normal(size=(300, 2))
+    generated = {
+        "far": rng.normal(0.8, size=(300, 2)),
+        "good": rng.normal(size=(300, 2)),
+        "narrow": np.ones((300, 1)),
+    }
+    settings = {"widths": sparker.WidthConfig(steps=40, n_widths=3), "progress": False}
+    found = sparker.closest(data, generated, n_resamples=199, **settings)
+    assert [one.name for one in found.candidates] == ["good", "far", "narrow"]
+    good, far, narrow = found.candidates
+    assert found.is_sure
+    assert good.interval[0] < 0.02
+    assert far.interval[0] > 0.1
+    assert far.behind == far.distance - good.distance
+    assert far.behind_interval[0] > 0
+    assert "features" in narrow.error
+    told = found.to_dict()
+    json.dumps(told, allow_nan=False)
+    assert (told["closest"], told["sure"]) == ("good", True)
+    assert found.verdict().startswith("good is closest to the data, at ")
+    assert found.table()["sample"].tolist() == ["good", "far", "narrow"]
+    again = sparker.closest(data, generated, n_resamples=199, **settings)
+    assert again.candidates[:2] == found.candidates[:2]
+    # Weights that lead back to the data make a far generator a good one.
+    weights = np.exp(np.sum(0.64 / 2 - 0.8 * generated["far"], axis=1))
+    frame = pd.DataFrame(generated["far"], columns=["x", "y"]).assign(w=weights)
+    frames = {"weighted": frame, "plain": frame}
+    for one, weight in (("weighted", "w"), ("plain", None)):
+        near = sparker.closest(
+            pd.DataFrame(data, columns=["x", "y"]), {one: frames[one]}, reference_weights=weight,
+            ignore=[] if weight else ["w"], n_resamples=99, **settings,
+        )  # fmt: skip
+        assert (near.best.distance < far.interval[0]) == (one == "weighted")
+        assert near.is_sure is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"n_folds": 1}, "n_folds must be"),
+        ({"n_resamples": 10}, "n_resamples must be"),
+        ({"n_folds": 90}, "90 folds of at least 5 rows need 450 of each"),
+        ({"groups": "g"}, "groups does not go with a distance"),
+        ({"statistic": sparker.statistics.Frechet()}, "another statistic does not go"),
+    ],
+)
+def test_distances_that_cannot_be_had_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        sparker.closest(REFERENCE, RUNS, **settings)
+
+
+def test_the_command_closest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    (tmp_path / "made").mkdir()
+    np.save("data.npy", rng.normal(size=(300, 2)))
+    np.save("made/far.npy", rng.normal(0.8, size=(300, 2)))
+    np.save("made/good.npy", rng.normal(size=(300, 2)))
+    words = ["--steps", "40", "--resamples", "99"]
+    done = CliRunner().invoke(main, ["closest", "data.npy", "made", *words])
+    assert done.exit_code == 0, done.output
+    assert "made/good.npy is closest to the data" in done.stdout
+    np.save("made/bad.npy", np.ones((300, 1)))
+    done = CliRunner().invoke(main, ["closest", "data.npy", "made", "--json", *words])
+    assert done.exit_code == 2
+    assert "1 of 3 files could not be compared" in done.stderr
+    assert json.loads(done.stdout)["closest"] == "made/good.npy"

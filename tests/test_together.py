@@ -128,7 +128,14 @@ def many(reference, data, **settings):
     return sparker.test_many(reference, {"one": data}, **settings)
 
 
-CALLS = {"monitor": calibrate, "power": study, "some toys": some_toys, "many": many}
+def closest(reference, data, **settings):
+    settings.pop("n_toys")
+    return sparker.closest(data, {"one": reference}, **settings)
+
+
+CALLS = {
+    "monitor": calibrate, "power": study, "some toys": some_toys, "many": many, "closest": closest,
+}  # fmt: skip
 IN_LIBRARY = [
     both for both in CONFLICTS
     if both - {"streamed"} <= ARGUMENTS.keys() | CALLS.keys()
@@ -157,7 +164,7 @@ def test_the_library_refuses_it_before_any_fit(both, tmp_path):
         call = CALLS.get(feature, call)
     reference = sparker.stream(REFERENCE) if "streamed" in both else REFERENCE
     said = re.escape(problems(both)[0])
-    if "streamed" in both and call not in (sparker.test, many):  # nobody else takes one
+    if "streamed" in both and call not in (sparker.test, many, closest):  # nobody else takes one
         said = "only sparker.test takes a streamed reference"
     with pytest.raises(ValueError, match=said):
         call(reference, DATA, **settings)
@@ -229,6 +236,7 @@ def test_every_option_of_the_table_is_one_of_the_command():
     assert {name.split()[0] for name in VALUES if name != "several DATA"} <= flags
     in_the_table = {option(feature) for feature in set().union(*CONFLICTS, *NEEDS)}
     elsewhere = {"groups of one sample", "--config", "--null", "sparker calibrate", "sparker power"}
+    elsewhere |= {"sparker closest"}
     assert in_the_table == VALUES.keys() | elsewhere
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sparker.engine.widths import WidthConfig
     from sparker.estimator import SparKer
     from sparker.files import load
+    from sparker.generators import closest
     from sparker.many import ManyResult, test_many
     from sparker.monitor import Monitor
     from sparker.nulls import Permutation, Simulator
@@ -45,6 +46,7 @@ __all__ = [
     "TestResult",
     "WidthConfig",
     "cauchy",
+    "closest",
     "decorrelate",
     "engine",
     "harmonic",
@@ -79,6 +81,7 @@ _HOMES = {
     "engine.widths": ("WidthConfig",),
     "estimator": ("SparKer",),
     "files": ("load",),
+    "generators": ("closest",),
     "many": ("ManyResult", "test_many"),
     "monitor": ("Monitor",),
     "nulls": ("Permutation", "Simulator"),

@@ -103,7 +103,7 @@ def test_many(
     """
     began = time.perf_counter()
     config = from_keywords(dict(settings))
-    given = _named(samples)
+    given = named(samples)
     known = _Known.of(reference, config, shared=shared)
     together.check(known.features)
     _check_fdr(fdr, config, len(given), shared=shared)
@@ -193,7 +193,7 @@ def _tested(
     """One sample by itself, or what went wrong."""
     began = time.perf_counter()
     try:
-        with _quietly():
+        with quietly():
             experiment = prepare(reference, given[name], config)
             return conclude(
                 experiment,
@@ -209,7 +209,7 @@ def _with_shared_toys(
     reference: Any, given: Mapping[str, Any], config: TestConfig, explain_up_to: float
 ) -> Iterator[Outcome]:
     """Samples of one size with the same toys."""
-    with _quietly():
+    with quietly():
         calibration = SharedCalibration.of(reference, given, config)
         yield from calibration.unread.items()
         with reporter(config.progress, calibration.n_experiments) as on_progress:
@@ -217,14 +217,14 @@ def _with_shared_toys(
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """What looks suspicious goes into the line of its sample, and is not said hundreds of times."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         yield
 
 
-def _named(samples: Any) -> Mapping[str, Any]:
+def named(samples: Any) -> Mapping[str, Any]:
     """The samples by name, in the order given; what a mapping holds is asked for one by one."""
     found: Mapping[str, Any]
     if isinstance(samples, Mapping):

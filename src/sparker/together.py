@@ -49,6 +49,7 @@ FEATURES = {
     "fdr": Feature("fdr", "--fdr"),
     "reports": Feature("on_result", "--reports"),
     "many": Feature("many samples", "several DATA"),
+    "closest": Feature("a distance", "sparker closest"),
     "monitor": Feature("a monitor", "sparker calibrate"),
     "power": Feature("a power study", "sparker power"),
 }
@@ -115,6 +116,15 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"shared", "stop"}): "every sample is compared with all of the toys",
     frozenset({"shared", "cluster"}): "toys that all samples share are made here",
     **{
+        frozenset({"closest", name}): "a distance is no test, and has no toys"
+        for name in ("null", "stop", "store", "cluster")
+    },
+    **{
+        frozenset({"closest", name}): "for a distance, rows are split and drawn anew one by one"
+        for name in ("streamed", "groups", "strata", "expected")
+    },
+    frozenset({"closest", "statistic"}): "a distance is that of SparKer's kernels",
+    **{
         frozenset({"power", name}): ANEW
         for name in ("streamed", "groups", "strata", "weights", "store")
     },
@@ -139,7 +149,7 @@ NEEDS: dict[tuple[str, str], str] = {
 """Features that are of no use without another one, and why."""
 
 
-FRAMES = ("some toys", "many", "monitor", "power")
+FRAMES = ("some toys", "many", "closest", "monitor", "power")
 """What is not an option of the call, but the call itself."""
 
 
