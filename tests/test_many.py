@@ -222,6 +222,24 @@ def test_shared_toys_of_a_simulator_leave_the_reference_whole(source):
         sparker.test_many(REFERENCE, RUNS, **{**settings, "null": sparker.Simulator(bad)})
 
 
+def test_a_monitor_has_toys_for_all():
+    monitor = sparker.Monitor.calibrate(
+        REFERENCE, 40, n_toys=39, config=sparker.FitConfig(n_kernels=2),
+        widths=sparker.WidthConfig(steps=10, n_widths=2), progress=False,
+    )  # fmt: skip
+    runs = {**RUNS, "narrow": np.ones((40, 1))}
+    found = sparker.test_many(monitor, runs, fdr=0.2, explain=False, progress=False)
+    for name in RUNS:
+        assert found[name].p_value == monitor.test(RUNS[name], explain=False).p_value
+    assert found.found[0] == "run <4>"
+    assert [one.name for one in found.failed] == ["narrow"]
+    assert found.shared
+    with pytest.raises(ValueError, match="leave out n_toys, shared"):
+        sparker.test_many(monitor, runs, n_toys=99, shared=True)
+    with pytest.raises(ValueError, match="no sample could be listed"):
+        sparker.test_many(monitor, runs, fdr=0.01)
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_level_and_false_discoveries(shared):
     """A reference as small as a sample, whose peculiarities show in all samples alike."""

@@ -28,6 +28,7 @@ from sparker.config import TestConfig, TestKeywords, from_keywords
 from sparker.detect import conclude, prepare
 from sparker.findings.many import Many, SampleOutcome
 from sparker.findings.words import LEVEL
+from sparker.monitor import Monitor
 from sparker.result import TestResult
 from sparker.shared import TABLE, SharedCalibration
 from sparker.streaming.reference import Streamed
@@ -47,6 +48,9 @@ OnResult = Callable[[str, TestResult], None]
 
 Outcome = tuple[str, TestResult | Exception]
 
+Tests = Callable[[Any, Mapping[str, Any], TestConfig, float], Iterator[Outcome]]
+"""The reference, the samples, the settings, up to which p-value to explain -> what was found."""
+
 
 class ManyResult(Many):
     """The outcome of ``sparker.test_many``: a ``findings.many.Many`` that can report itself."""
@@ -62,7 +66,7 @@ class ManyResult(Many):
 
 
 def test_many(
-    reference: ArrayLike,
+    reference: ArrayLike | Monitor,
     samples: Mapping[str, Any] | Sequence[Any],
     *,
     fdr: float = 0.1,  # noqa: PT028
@@ -76,7 +80,8 @@ def test_many(
     A sample that cannot be read or tested is said so in its line, and stops none of the others.
 
     Args:
-        reference: anomaly-free rows, as for ``sparker.test``; read once.
+        reference: anomaly-free rows, as for ``sparker.test``, read once; or a ``Monitor``, whose
+            toys all samples then share, with its settings and its measured level.
         samples: the samples by name, or one after the other: arrays, data frames, files. Files are
             read when it is their turn.
         fdr: the false discovery rate of the list.
@@ -93,22 +98,24 @@ def test_many(
 
     >>> import numpy as np
     >>> import sparker
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> reference = rng.normal(size=(400, 2))
     >>> runs = {f"run {i}": rng.normal(size=(50, 2)) for i in range(6)}
     >>> runs["run 3"][:8] = [2, 2] + 0.1 * rng.normal(size=(8, 2))
     >>> found = sparker.test_many(reference, runs, n_toys=99)
-    >>> found.found, found.table()["sample"][0].item(), round(found.table()["q_value"][0], 3)
-    (['run 3'], 'run 3', 0.06)
+    >>> found.found, round(float(found.q_values.min()), 3)
+    (['run 3'], 0.06)
     """
     began = time.perf_counter()
     config = from_keywords(dict(settings))
     given = named(samples)
+    tests: Tests = _with_shared_toys if shared else _one_by_one
+    if isinstance(reference, Monitor):
+        config, tests = _as_calibrated(reference, config, settings, shared=shared), _by_monitor
     known = _Known.of(reference, config, shared=shared)
     together.check(known.features)
     _check_fdr(fdr, config, len(given), shared=shared)
     explain_up_to = max(fdr, LEVEL)
-    tests = _with_shared_toys if shared else _one_by_one
     outcomes, common = {}, None
     try:
         for name, found in tests(known.rows, given, config, explain_up_to):
@@ -131,7 +138,7 @@ def test_many(
     return ManyResult(
         samples=tuple(outcomes[name] for name in given),
         fdr=fdr,
-        shared=shared,
+        shared=tests is not _one_by_one,
         frame=common.frame,
         n_reference=common.n_reference,
         settings=_common(config, common),
@@ -160,6 +167,8 @@ class _Known(NamedTuple):
             features |= {"row by row"}
         if isinstance(reference, Streamed):
             return cls(reference, {*features, "streamed"})
+        if isinstance(reference, Monitor):
+            return cls(reference, features)
         if callable(config.reference_weights):  # of rows as they came
             return cls(reference, features)
         return cls(as_table("reference", reference), features)
@@ -216,6 +225,37 @@ def _with_shared_toys(
             yield from calibration.tests(partial(seed_of, config), explain_up_to, on_progress)
 
 
+def _by_monitor(
+    monitor: Monitor, given: Mapping[str, Any], config: TestConfig, explain_up_to: float
+) -> Iterator[Outcome]:
+    """Samples with the toys of a monitor; one of a new size waits until its toys are made."""
+    with reporter(config.progress, len(given)) as on_progress:
+        for place, name in enumerate(given, 1):
+            found: TestResult | Exception
+            try:
+                with quietly():
+                    found = monitor.test(given[name], explain=False)
+                    if config.explain and found.p_value <= explain_up_to:
+                        found = monitor.test(given[name])
+            except FAULTS as error:
+                found = error
+            yield name, found
+            on_progress(place)
+
+
+def _as_calibrated(
+    monitor: Monitor, config: TestConfig, settings: Mapping[str, Any], *, shared: bool
+) -> TestConfig:
+    """The settings that a monitor decided before."""
+    decided = [name for name in settings if name not in ("explain", "progress")]
+    decided += ["shared"] * shared
+    if decided:
+        raise ValueError(
+            f"a monitor was calibrated with settings of its own: leave out {', '.join(decided)}"
+        )
+    return replace(config, n_toys=monitor.n_toys, seed=monitor.seed, combine=monitor.combine)
+
+
 @contextmanager
 def quietly() -> Iterator[None]:
     """What looks suspicious goes into the line of its sample, and is not said hundreds of times."""
@@ -267,7 +307,7 @@ def folder_of(name: str) -> str:
     """A folder of its own for each name, by which people know it.
 
     >>> folder_of("runs/2024-05 b.csv")
-    'runs-2024-05-b.csv-fe9aaa7a'
+    'runs-2024-05-b.csv-c0359874'
     """
     readable = re.sub(r"[^\w.-]+", "-", name)[:60].strip(".-") or "sample"
     return f"{readable}-{digest_of_plain(name)[:8]}"

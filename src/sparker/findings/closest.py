@@ -65,8 +65,9 @@ class Closest:
     def is_sure(self) -> bool | None:
         """Whether the first is closer than the second beyond chance; None where there is none.
 
-        The two are compared as if they had been chosen before: for the best and the second best of
-        several this is valid all the same (Hung and Fithian, Annals of Statistics 47, 758, 2019).
+        The two are compared as if nobody had chosen them as the best and the second best. For
+        independent estimates of one spread this is valid (Hung and Fithian, Annals of Statistics
+        47, 758, 2019), for these it was measured (docs/many.md).
         """
         return self.compared[1].p_value <= LEVEL if len(self.compared) > 1 else None
 
