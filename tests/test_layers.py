@@ -19,15 +19,14 @@ LEVELS = {
     "nulls": 4,
     "calibration": 5,
     "findings": 6, "presets": 6, "config": 6,
-    "plots": 7, "intake": 7,
+    "plots": 7, "intake": 7, "by_name": 7,
     "report": 8,
     "result": 9,
     "detect": 10,
-    "monitor": 11, "power": 11, "estimator": 11, "shared": 11,
+    "monitor": 11, "power": 11, "estimator": 11, "shared": 11, "generators": 11,
     "files": 12, "many": 12,
-    "generators": 13,
-    "cli": 14,
-    "__init__": 15, "__main__": 15,
+    "cli": 13,
+    "__init__": 14, "__main__": 14,
 }  # fmt: skip
 """A room may import those of lower levels, and itself."""
 

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from scipy.stats import binom
 
 import sparker
+from sparker.by_name import folder_of
 from sparker.calibration.false_discovery import fewest_listed, q_values
 from sparker.cli.main import main
 from sparker.findings.closest import compare
 from sparker.findings.distance import held_out, resampled
-from sparker.many import folder_of
 from sparker.nulls import blocks_of, hold_out
 from sparker.report.many import render
 from sparker.shared import TABLE
@@ -103,6 +103,7 @@ def test_what_is_wrong_with_one_sample_costs_no_other(tmp_path):
         ("runs.csv", {}, "got a single str"),
         (pd.DataFrame(SHIFTED), {}, "got a single DataFrame"),
         ([], {}, "from 1 to"),
+        (3, {}, "got a single int"),
         ({1: SHIFTED, "1": SHIFTED}, {}, "the same name"),
         (RUNS, {"fdr": 1.0}, "fdr must lie between"),
         (RUNS, {"fdr": 0.01}, "99 or more by n_toys"),
@@ -128,6 +129,10 @@ def test_samples_may_come_in_any_form(tmp_path):
     )
     assert [one.name for one in stacked][:2] == ["sample 1", "sample 2"]
     assert isinstance(stacked.table(), np.ndarray)
+    uneven = sparker.test_many(
+        REFERENCE, [SHIFTED, SHIFTED[:30]], n_toys=19, explain=False, **PLAIN
+    )
+    assert [one.n_rows for one in uneven] == [40, 30]
     for library in (pd, pl):
         frames = {
             name: library.DataFrame({"x": rows[:, 0], "y": rows[:, 1]})

@@ -105,7 +105,7 @@ def measure(options: argparse.Namespace) -> None:
     until = time.time() + options.seconds
     for number in options.tables:
         for name in options.only:
-            for n_anomalous in ANOMALOUS:
+            for n_anomalous in options.anomalous:
                 if time.time() > until:
                     return
                 if (name, n_anomalous, number) not in done:
@@ -168,6 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keep", type=Path, required=True, help="folder of the lines")
     parser.add_argument("--only", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--anomalous", nargs="+", type=int, default=ANOMALOUS, choices=ANOMALOUS)
     parser.add_argument("--tables", type=numbers, default=range(N_TABLES), metavar="A:B")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--summarise", action="store_true", help="write --output, measure nothing")

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import together
+from sparker.by_name import FAULTS, named, quietly
 from sparker.calibration.plan import prepare
 from sparker.calibration.settings import plain
 from sparker.config import TestConfig, TestKeywords, from_keywords
 from sparker.findings.closest import Candidate, Closest, compare
 from sparker.findings.distance import Terms, held_out, resampled
 from sparker.intake import two_samples
-from sparker.many import FAULTS, named, quietly
 from sparker.nulls import ToySource, samples
 from sparker.statistics.contract import Statistic
 from sparker.streaming.reference import as_reference

@@ -7,11 +7,8 @@ assumes, and has the measured levels and rates of false discoveries.
 """
 
 import os
-import re
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import together
+from sparker.by_name import FAULTS, folder_of, named, quietly, seed_of
 from sparker.calibration.false_discovery import fewest_listed
 from sparker.calibration.settings import plain
 from sparker.config import TestConfig, TestKeywords, from_keywords
@@ -32,16 +30,9 @@ from sparker.monitor import Monitor
 from sparker.result import TestResult
 from sparker.shared import TABLE, SharedCalibration
 from sparker.streaming.reference import Streamed
-from sparker.system.digest import digest_of_plain
 from sparker.system.progress import OnProgress, reporter
 from sparker.system.versions import versions
-from sparker.tables.errors import DataWarning
-from sparker.tables.frames import as_table, is_frame
-
-MAX_SAMPLES = 10**6
-
-FAULTS = ValueError, OSError, ImportError, MemoryError, FloatingPointError
-"""What a sample may be the cause of; it costs none of the others."""
+from sparker.tables.frames import as_table
 
 OnResult = Callable[[str, TestResult], None]
 """Told the name of a sample and all that was found, of which only some lines are kept."""
@@ -85,9 +76,9 @@ def test_many(
         samples: the samples by name, or one after the other: arrays, data frames, files. Files are
             read when it is their turn.
         fdr: the false discovery rate of the list.
-        shared: whether samples of one size share their toys. That takes a hundredth of the time,
-            and a reference of ``n_toys`` times as many rows as a sample has: every toy takes rows
-            of its own out of it. With ``null=Simulator(rows or function)`` it takes them from there
+        shared: whether samples of one size share their toys, which are then made once. That takes
+            a reference of ``n_toys`` times as many rows as a sample has: every toy takes rows of
+            its own out of it. With ``null=Simulator(rows or function)`` it takes them from there
             and leaves the reference whole.
         on_result: called with the name of each sample and its whole ``TestResult``, to save it or
             to write its report; afterwards only some lines of it are kept.
@@ -254,63 +245,6 @@ def _as_calibrated(
             f"a monitor was calibrated with settings of its own: leave out {', '.join(decided)}"
         )
     return replace(config, n_toys=monitor.n_toys, seed=monitor.seed, combine=monitor.combine)
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """What looks suspicious goes into the line of its sample, and is not said hundreds of times."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        yield
-
-
-def named(samples: Any) -> Mapping[str, Any]:
-    """The samples by name, in the order given; what a mapping holds is asked for one by one."""
-    found: Mapping[str, Any]
-    if isinstance(samples, Mapping):
-        found, n_given = samples, len(samples)
-        strange = [name for name in samples if not isinstance(name, str)]
-        if strange:
-            found = {str(name): samples[name] for name in samples}
-    elif isinstance(samples, str | os.PathLike) or is_frame(samples) or np.ndim(samples) == 0:
-        raise ValueError(
-            "samples must be several: by name, {'monday': rows, ...}, or one after the other, "
-            f"[rows, ...]; got a single {type(samples).__name__}"
-        )
-    elif isinstance(samples, np.ndarray) and samples.ndim != 3:
-        raise ValueError(
-            "samples must be several, and an array of them (K, n, d), K samples of n rows; got "
-            f"shape {samples.shape}"
-        )
-    else:
-        names = [
-            os.fspath(one) if isinstance(one, str | os.PathLike) else f"sample {number}"
-            for number, one in enumerate(samples, 1)
-        ]
-        found, n_given = dict(zip(names, samples, strict=True)), len(samples)
-    if not 1 <= n_given <= MAX_SAMPLES:
-        raise ValueError(f"samples must be from 1 to {MAX_SAMPLES:,}, got {n_given:,}")
-    if len(found) < n_given:
-        raise ValueError("two samples have the same name; give each a name of its own")
-    return found
-
-
-def seed_of(config: TestConfig, name: str) -> int:
-    """The seed of a sample, by its name: so toys of different samples are drawn independently.
-
-    ``sparker.test`` with this seed gives what stands in the sample's line.
-    """
-    return int(digest_of_plain([int(config.seed), name])[:8], 16)
-
-
-def folder_of(name: str) -> str:
-    """A folder of its own for each name, by which people know it.
-
-    >>> folder_of("runs/2024-05 b.csv")
-    'runs-2024-05-b.csv-c0359874'
-    """
-    readable = re.sub(r"[^\w.-]+", "-", name)[:60].strip(".-") or "sample"
-    return f"{readable}-{digest_of_plain(name)[:8]}"
 
 
 def _check_fdr(fdr: float, config: TestConfig, n_samples: int, *, shared: bool) -> None:

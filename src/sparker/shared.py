@@ -64,15 +64,45 @@ class OfSize(NamedTuple):
     chunk: int
 
 
+class Apart(NamedTuple):
+    """Rows that all are compared with, and other rows for the toys."""
+
+    reference: Alone
+    draw: Draw
+    source: np.ndarray
+    """What tells the rows of toys from others."""
+
+    @classmethod
+    def of(cls, table: Table, config: TestConfig, size: int) -> "Apart":
+        """Take the rows of toys of so many rows from the null, or hold them out of the reference.
+
+        Rows that are held out decide nothing that is shared: toys would be more at home than
+        samples are.
+        """
+        seed, scheme = int(config.seed), config.scheme
+        if not isinstance(scheme, Simulator):
+            kept, others = hold_out(len(table.points), int(config.n_toys), size, seed)
+            alone = one_sample(table.rows(kept), config)
+            rows, _ = more_rows("reference", table.rows(others), alone.encoding, config.missing)
+            held = rows.points.astype(alone.points.dtype, copy=False)
+            return cls(alone, blocks_of(held), held)
+        alone = one_sample(table, config)
+        if callable(scheme.source):
+            return cls(alone, scheme.by_number(alone.points, seed), scheme.fingerprint())
+        name = "the simulator's pool"
+        rows, _ = more_rows(name, scheme.source, alone.encoding, config.missing)
+        check_disjoint(name, rows.points, "reference", alone.points)
+        turn = np.random.default_rng([seed, FIRST]).permutation(len(rows.points))
+        pool = rows.points[turn].astype(alone.points.dtype, copy=False)
+        return cls(alone, blocks_of(pool), pool)
+
+
 class SharedCalibration(NamedTuple):
-    """A reference, where the rows of toys come from, and the samples."""
+    """What samples share, and the samples."""
 
     config: TestConfig
     statistic: Statistic
-    reference: Alone
-    draw: Draw
-    source: np.ndarray | None
-    """What tells the rows of toys from others."""
+    apart: Apart
     samples: dict[str, Sample]
     unread: dict[str, Exception]
     """Samples that cannot be tested, and why."""
@@ -81,39 +111,26 @@ class SharedCalibration(NamedTuple):
     def of(
         cls, reference: Any, given: Mapping[str, Any], config: TestConfig
     ) -> "SharedCalibration":
-        """Decide everything that samples and toys share, on rows that are neither."""
-        table = as_table("reference", reference)
-        statistic, seed, n_toys = config.chosen_statistic(), int(config.seed), int(config.n_toys)
+        """Decide everything that samples and toys share, before any is fitted."""
         tables, unread = _read(given)
-        sizes = [len(one.points) for one, _ in tables.values()]
-        if not sizes:
+        if not tables:
             raise next(iter(unread.values()))
-        scheme = config.scheme
-        simulator = scheme if isinstance(scheme, Simulator) else None
-        kept = others = None
-        if simulator is None:
-            kept, others = hold_out(len(table.points), n_toys, max(sizes), seed)
-        alone = one_sample(table.rows(kept), config)
-        if simulator is not None and callable(simulator.source):
-            draw, source = simulator.by_number(alone.points, seed), simulator.fingerprint()
-        else:
-            pool = table.rows(others) if simulator is None else simulator.source
-            name = "reference" if simulator is None else "the simulator's pool"
-            rows, _ = more_rows(name, pool, alone.encoding, config.missing)
-            source = rows.points.astype(alone.points.dtype, copy=False)
-            if simulator is not None:
-                check_disjoint(name, source, "reference", alone.points)
-                source = np.random.default_rng([seed, FIRST]).permutation(source)
-            draw = blocks_of(source)
-        calibration = cls(config, statistic, alone, draw, source, {}, unread)
+        largest = max(len(one.points) for one, _ in tables.values())
+        apart = Apart.of(as_table("reference", reference), config, largest)
+        made = cls(config, config.chosen_statistic(), apart, {}, unread)
         for name, brought in tables.items():
             try:
-                calibration.samples[name] = calibration._sample(*brought)
+                made.samples[name] = made._sample(*brought)
             except ValueError as error:
                 unread[name] = error
-        for size in calibration.sizes:
-            draw(n_toys, size)  # whether there are rows for the last toy, before any is fitted
-        return calibration
+        for size in made.sizes:
+            apart.draw(int(config.n_toys), size)  # whether there are rows for the last toy
+        return made
+
+    @property
+    def reference(self) -> Alone:
+        """The rows that all are compared with."""
+        return self.apart.reference
 
     def _sample(self, table: Table, frame: str | None) -> Sample:
         encoding, missing = self.reference.encoding, self.config.missing
@@ -172,7 +189,7 @@ class SharedCalibration(NamedTuple):
         """The toys for samples of one size, made or from the store."""
         config, reference = self.config, self.reference.points
         n_toys, seed = int(config.n_toys), int(config.seed)
-        source = shared_toys(reference, size, self.draw, rows)
+        source = shared_toys(reference, size, self.apart.draw, rows)
         prepared = prepare(source, config.preprocess, self.statistic)
         described = describe(
             prepared, self._observed(reference[:1]), config.preprocess, seed, config.scheme
@@ -180,7 +197,7 @@ class SharedCalibration(NamedTuple):
         del described["data"]
         described |= {
             "null": "shared",
-            "null_source": None if self.source is None else digest(self.source),
+            "null_source": digest(self.apart.source),
             "sample_rows": size,
         }
         chunk = config.chunk or prepared.statistic.chunk_size(prepared.toys, 1, n_toys)
@@ -265,7 +282,7 @@ class SharedCalibration(NamedTuple):
 
     def _models(self, points: np.ndarray) -> Ensemble | None:
         """The kernels of a sample, from a fit of its own: none are kept of many side by side."""
-        source = shared_toys(self.reference.points, len(points), self.draw, {0: points})
+        source = shared_toys(self.reference.points, len(points), self.apart.draw, {0: points})
         own = prepare(source, self.config.preprocess, self.statistic)
         return toys.run(own, [0], seed=int(self.config.seed)).models
 

@@ -169,7 +169,7 @@ def compare(distances: np.ndarray, drawn: np.ndarray) -> list[dict[str, Any]]:  
             {
                 "number": int(k),
                 "distance": float(distances[k]),
-                "interval": _ends(drawn[:, k]),
+                "interval": _up_to_zero(*_ends(drawn[:, k])),
                 "behind": float(distances[k] - distances[order[0]]),
                 "behind_interval": _ends(difference),
                 "p_value": min(1.0, 2 * float(1 + one_sided) / (1 + n_resamples)) if place else 1.0,
@@ -181,6 +181,11 @@ def compare(distances: np.ndarray, drawn: np.ndarray) -> list[dict[str, Any]]:  
 def _ends(values: np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(values, [LEVEL / 2, 1 - LEVEL / 2])
     return float(low), float(high)
+
+
+def _up_to_zero(low: float, high: float) -> tuple[float, float]:
+    """Fits to noise are worth less than nothing on new rows; no true distance is below 0."""
+    return low, max(high, 0.0)
 
 
 def _known(value: float) -> float | None:
