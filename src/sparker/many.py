@@ -1,9 +1,9 @@
 """Many samples against one reference: which of them differ, at a false discovery rate?
 
-Each sample is tested as ``sparker.test`` does, with toys of its own (``alone``), or samples of one
-size share toys that are made once (``shared``). Both give a p-value for each that is exact; what is
-made of all of them together is Benjamini and Hochberg's list. ``docs/many.md`` says what each
-assumes, and has the measured levels and rates of false discoveries.
+Each sample is tested as ``sparker.test`` does, with toys of its own, or samples of one size share
+toys that are made once (``sparker.shared``). Both give each an exact p-value; a monitor's toys give
+nearly one. What is made of all of them together is Benjamini and Hochberg's list. ``docs/many.md``
+says what each assumes, and has the measured levels and rates of false discoveries.
 """
 
 import os
@@ -211,9 +211,9 @@ def _with_shared_toys(
     """Samples of one size with the same toys."""
     with quietly():
         calibration = SharedCalibration.of(reference, given, config)
-        yield from calibration.unread.items()
-        with reporter(config.progress, calibration.n_experiments) as on_progress:
-            yield from calibration.tests(partial(seed_of, config), explain_up_to, on_progress)
+    yield from calibration.unread.items()
+    with reporter(config.progress, calibration.n_experiments) as on_progress:
+        yield from calibration.tests(partial(seed_of, config), explain_up_to, on_progress)
 
 
 def _by_monitor(
