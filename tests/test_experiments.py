@@ -23,6 +23,7 @@ from experiments.losses import tables as losses_tables
 from experiments.losses.extreme_tail import Readings, gain
 from experiments.losses.training import Training, statistics, trained
 from experiments.losses.variants import ours
+from experiments.many import tables as many_tables
 from experiments.power import tables
 from experiments.reliability import tables as reliability_tables
 from experiments.reliability.attack import ATTACKS, GROUPS
@@ -187,6 +188,12 @@ def test_the_page_on_tables_holds_the_numbers_measured():
 def test_the_page_on_answers_holds_the_numbers_measured():
     text = answers_tables.PAGE.read_text()
     assert answers_tables.page(text, answers_tables.Samples()) == text
+
+
+def test_the_page_on_many_samples_holds_the_numbers_measured():
+    text = many_tables.PAGE.read_text()
+    assert many_tables.page(text) == text
+    assert "| own toys, means | 3 of 10 |" in text
 
 
 def test_the_page_on_reproduction_holds_the_numbers_measured():

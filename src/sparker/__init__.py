@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sparker.engine.widths import WidthConfig
     from sparker.estimator import SparKer
     from sparker.files import load
+    from sparker.generators import closest
+    from sparker.many import ManyResult, test_many
     from sparker.monitor import Monitor
     from sparker.nulls import Permutation, Simulator
     from sparker.power import power_study
@@ -34,6 +36,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "DataWarning",
     "FitConfig",
+    "ManyResult",
     "Monitor",
     "Permutation",
     "Sequential",
@@ -43,6 +46,7 @@ __all__ = [
     "TestResult",
     "WidthConfig",
     "cauchy",
+    "closest",
     "decorrelate",
     "engine",
     "harmonic",
@@ -61,6 +65,7 @@ __all__ = [
     "stream",
     "tables",
     "test",
+    "test_many",
     "unchanged",
     "whiten",
 ]
@@ -76,6 +81,8 @@ _HOMES = {
     "engine.widths": ("WidthConfig",),
     "estimator": ("SparKer",),
     "files": ("load",),
+    "generators": ("closest",),
+    "many": ("ManyResult", "test_many"),
     "monitor": ("Monitor",),
     "nulls": ("Permutation", "Simulator"),
     "power": ("power_study",),

@@ -61,24 +61,35 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     began = time.perf_counter()
     config = from_keywords(dict(settings))
     experiment = prepare(reference, data, config)
-    prepared = time.perf_counter()
     # Number 0 is the fit to the data, the others to anomaly-free toys.
     with reporter(config.progress, experiment.n_toys + 1) as on_progress:
-        table = experiment.run(
-            range(experiment.n_toys + 1),
-            on_progress=on_progress,
-            should_stop=lambda table: (
-                config.stop is not None and experiment.rank(table) is not None
-            ),
-        )
+        found = conclude(experiment, began, on_progress)
+    files = [os.fspath(given) for given in (reference, data) if isinstance(given, str | PathLike)]
+    return replace(found, files=tuple(files)) if len(files) == 2 else found
+
+
+def conclude(
+    experiment: "Experiment",
+    began: float,
+    on_progress: Callable[[float], None],
+    *,
+    explain_up_to: float = 1.0,
+) -> TestResult:
+    """Make the toys and say what they tell; how many and where only up to such a p-value."""
+    prepared, stop = time.perf_counter(), experiment.config.stop
+    table = experiment.run(
+        range(experiment.n_toys + 1),
+        on_progress=on_progress,
+        should_stop=lambda table: stop is not None and experiment.rank(table) is not None,
+    )
     trained = time.perf_counter()
     # Ranks among the toys, one for each width and family, combined and ranked once more.
     ranked = experiment.rank(table)
     assert ranked is not None  # all toys are there, or stop said so
     timings = {"prepare": prepared - began, "toys": trained - prepared}
-    files = [os.fspath(given) for given in (reference, data) if isinstance(given, str | PathLike)]
-    found = experiment.result(table, ranked, timings, began)
-    return replace(found, files=tuple(files)) if len(files) == 2 else found
+    if ranked.p_value > explain_up_to:
+        experiment = experiment._replace(config=replace(experiment.config, explain=False))
+    return experiment.result(table, ranked, timings, began)
 
 
 def _with_settings(function: Callable[..., Any], *positional: str) -> None:

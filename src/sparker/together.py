@@ -44,6 +44,12 @@ FEATURES = {
     "store": Feature("store", "--store"),
     **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
     "some toys": Feature("run_toys", "--only"),
+    "row by row": Feature("groups or strata row by row", "groups of one sample"),
+    "shared": Feature("shared=True", "--shared"),
+    "fdr": Feature("fdr", "--fdr"),
+    "reports": Feature("on_result", "--reports"),
+    "many": Feature("many samples", "several DATA"),
+    "closest": Feature("a distance", "sparker closest"),
     "monitor": Feature("a monitor", "sparker calibrate"),
     "power": Feature("a power study", "sparker power"),
 }
@@ -53,6 +59,8 @@ AS_THEY_COME = "a simulator draws rows as they come"
 OF_KERNELS = "only SparKer's own statistic has kernels"
 NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
 NO_DATA = "a monitor's toys are made before there are any data"
+OF_ONE = "it belongs to a single sample"
+NONE_TWICE = "toys that all samples share take rows that stand for themselves, none twice"
 ANEW = "the samples of a power study are drawn anew"
 
 CONFLICTS: dict[frozenset[str], str] = {
@@ -84,6 +92,39 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"monitor", "stop"}): "every batch needs all toys",
     frozenset({"monitor", "cluster"}): "a monitor makes its toys here",
     **{
+        frozenset({"many", name}): OF_ONE
+        for name in (
+            "row by row",
+            "data_weights",
+            "some toys",
+            "text",
+            "images",
+            "observables",
+            "rows",
+            "save",
+            "tail",
+        )
+    },
+    frozenset(
+        {"many", "alpha"}
+    ): "at one level for each, some of many samples are called anomalous "
+    "by chance; --fdr is for all of them together",
+    **{
+        frozenset({"shared", name}): NONE_TWICE
+        for name in ("streamed", "groups", "strata", "weights", "expected")
+    },
+    frozenset({"shared", "stop"}): "every sample is compared with all of the toys",
+    frozenset({"shared", "cluster"}): "toys that all samples share are made here",
+    **{
+        frozenset({"closest", name}): "a distance is no test, and has no toys"
+        for name in ("null", "stop", "store", "cluster")
+    },
+    **{
+        frozenset({"closest", name}): "for a distance, rows are split and drawn anew one by one"
+        for name in ("streamed", "groups", "strata", "expected")
+    },
+    frozenset({"closest", "statistic"}): "a distance is that of SparKer's kernels",
+    **{
         frozenset({"power", name}): ANEW
         for name in ("streamed", "groups", "strata", "weights", "store")
     },
@@ -101,11 +142,14 @@ NEEDS: dict[tuple[str, str], str] = {
     ("images", "report"): "they are shown there",
     ("observables", "report"): "they are shown there",
     ("some toys", "store"): "finished toys are kept there, to be merged",
+    ("shared", "many"): "a single sample is tested with toys of its own",
+    ("fdr", "many"): "it is the share of chance findings among several",
+    ("reports", "many"): "of a single sample --report writes one",
 }
 """Features that are of no use without another one, and why."""
 
 
-FRAMES = ("some toys", "monitor", "power")
+FRAMES = ("some toys", "many", "closest", "monitor", "power")
 """What is not an option of the call, but the call itself."""
 
 

@@ -142,9 +142,9 @@ FEATURES = {
 """Options whose features have another name in ``sparker.together``."""
 
 
-def check_together() -> None:
+def check_together(*more: str) -> None:
     """Refuse options that do not go together, before any file is read."""
-    given = set()
+    given = {*more}
     context = click.get_current_context()
     for name, value in context.params.items():
         feature = FEATURES.get(name, name)
@@ -243,11 +243,30 @@ def read_two(
         key=key,
         on_disk=on_disk,
     )
+    second = read_beside(
+        first, data, columns=columns, ignore=ignore, key=key, extra=data_extra, reference=reference
+    )
+    return first, second
+
+
+def read_beside(
+    first: "tables.Table",
+    data: str,
+    *,
+    columns: list[str],
+    ignore: list[str],
+    key: str | None,
+    extra: list[str],
+    reference: str,
+) -> "tables.Table":
+    """A file with the features of a reference that was read from another one."""
+    from sparker import tables
+
     # By name, so that further columns of the data, or another order of them, do no harm.
     wanted = list(first.columns) or columns or None
     try:
-        second = tables.read(
-            data, columns=wanted, ignore=[] if wanted else ignore, extra=data_extra, key=key
+        return tables.read(
+            data, columns=wanted, ignore=[] if wanted else ignore, extra=extra, key=key
         )
     except tables.FileError as error:
         if first.columns and not columns:
@@ -256,7 +275,6 @@ def read_two(
                 f"{', ...' if len(first.columns) > 12 else ''}; --columns or --ignore choose others"
             ) from error
         raise
-    return first, second
 
 
 def command_line() -> str:

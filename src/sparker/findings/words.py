@@ -70,8 +70,9 @@ def reading(result: "Result") -> str:
     family, scale = result.decided
     name = READINGS.get(family, family)
     if family in FAMILIES:
-        widths = result.widths
-        return f"{name} at width {scale:.3g} of {widths[0]:.3g} to {widths[-1]:.3g}"
+        widths = result.widths  # none where no models were kept
+        span = f" of {widths[0]:.3g} to {widths[-1]:.3g}" if len(widths) else ""
+        return f"{name} at width {scale:.3g}{span}"
     if family in OF_NEIGHBOURS:
         return f"{name}, by {scale:.0f} neighbour{'s' * (scale != 1)}"
     return name

@@ -14,7 +14,8 @@ kernels would see signals that are not there.
 | ``Simulator``, a pool of rows | relabel these and the data, the same reference | all rows |
 
 All three are exact, over samples and seeds, except for Poisson counts in a relabelled pool and for
-weights of the reference alone. ``Resample``, for monitors that have no data yet, is measured.
+weights of the reference alone. ``Resample``, for monitors that have no data yet, is measured. Toys
+that many samples share (``shared``) are no scheme of one test; they are exact for each sample.
 ``docs/calibration.md`` says what each assumes, and has the measured levels of all.
 """
 
@@ -32,6 +33,7 @@ from sparker.nulls.experiments import (
 from sparker.nulls.inputs import Samples, Weights, samples
 from sparker.nulls.permutation import Permutation
 from sparker.nulls.resample import Resample
+from sparker.nulls.shared import blocks_of, hold_out, shared_toys
 from sparker.nulls.simulator import Simulator
 
 __all__ = [
@@ -44,12 +46,15 @@ __all__ = [
     "Simulator",
     "ToySource",
     "Weights",
+    "blocks_of",
+    "hold_out",
     "largest_toy",
     "most_rows",
     "own_rows",
     "relabelled",
     "samples",
     "scheme",
+    "shared_toys",
     "toy_rng",
 ]
 
