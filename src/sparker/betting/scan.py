@@ -1,0 +1,118 @@
+"""What a stretch of the stream shows: kernels where it has more or fewer rows, and where it moved.
+
+The scan of ``engine.scan`` without the training that follows it there: at each width, how many rows
+of the stretch and of the reference a kernel at each candidate sees, and what an ensemble of the
+best places would gain. It takes milliseconds, and a bet needs no more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparker.betting.witnesses import N_KERNELS, Witness, far, kernels, shift
+from sparker.engine.widths import resolvable_range
+
+N_CANDIDATES = 192, 64
+"""Rows of the stretch, and of the reference, at which kernels are tried."""
+
+MAX_WIDTHS = 8
+"""Each is half as wide as the one before."""
+
+FEWEST = 10
+"""Reference rows under the narrowest kernel, about."""
+
+APART = 2.0
+"""Widths between two kernels of an ensemble."""
+
+CLIP = 5.0
+"""The largest amplitude, a log density ratio, as in ``FitConfig``."""
+
+PRIOR = 0.5
+"""Rows that are added to what a kernel sees, so that none seen is no infinite ratio."""
+
+
+LEAST = 1e-9
+"""What a kernel is at least, next to nothing: to calculate with much smaller numbers takes long."""
+
+
+class Ground(NamedTuple):
+    """The reference rows that stretches are compared with, and what depends on them alone."""
+
+    points: np.ndarray  # (N, d)
+    widths: np.ndarray  # (m,)
+
+
+def ground(points: np.ndarray) -> Ground:
+    """Choose the widths: from half of the whole down to what so many rows can resolve."""
+    first, last = resolvable_range(points, fewest=FEWEST)
+    n = int(np.clip(np.ceil(np.log2(first / 2 / last)) + 1, 1, MAX_WIDTHS))
+    return Ground(points, first / 2 * 0.5 ** np.arange(n))
+
+
+def look_for_kernels(stretch: np.ndarray, beside: Ground) -> Witness:  # (n, d)
+    """The ensemble of one width that explains most."""
+    tried = np.concatenate([_some(stretch, N_CANDIDATES[0]), _some(beside.points, N_CANDIDATES[1])])
+    rate = len(stretch) / len(beside.points)
+    both = [_kernel(rows, tried, beside.widths[0]) for rows in (stretch, beside.points)]
+    best, most = kernels(tried[:1], np.zeros(1), 1.0), 0.0
+    for i, width in enumerate(beside.widths):
+        if i:
+            _halve_width(both)
+        seen, expected = (k.sum(0, dtype=float) for k in both)
+        expected *= rate
+        amplitude = np.clip(np.log((seen + PRIOR) / (expected + PRIOR)), -CLIP, CLIP)
+        gain = amplitude * seen - np.expm1(amplitude) * expected
+        chosen = _apart(tried, gain, APART * width)
+        total = float(gain[chosen].sum())
+        if total > most:
+            best, most = kernels(tried[chosen], amplitude[chosen], float(width)), total
+    return best
+
+
+def look_for_shift(stretch: np.ndarray, beside: Ground) -> Witness:
+    """The direction in which the mean has moved; features have about the same spread."""
+    moved = stretch.mean(0) - beside.points.mean(0)
+    length = float(np.linalg.norm(moved))
+    return shift(moved / length if length > 0 else np.eye(len(moved))[0], beside.points)
+
+
+def look_for_far_rows(stretch: np.ndarray, beside: Ground) -> Witness:
+    """Always the same, but a new bet on it: an old one may have lost what it had."""
+    return far(beside.points)
+
+
+LOOKS = (look_for_kernels, look_for_shift, look_for_far_rows)
+"""All that is looked for in a stretch."""
+
+
+def _some(rows: np.ndarray, n: int) -> np.ndarray:
+    """Evenly spread over them."""
+    return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(int)]
+
+
+def _kernel(rows: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:  # (N, C)
+    x, c = rows / width, centres / width
+    squared = (x**2).sum(1)[:, None] + (c**2).sum(1) - 2 * (x @ c.T)
+    exponent = np.clip(squared * -0.5, np.log(LEAST), 0).astype(np.float32)
+    return np.asarray(np.exp(exponent, out=exponent))
+
+
+def _halve_width(kernels: list[np.ndarray]) -> None:
+    """At half the width, a kernel is the fourth power of what it was."""
+    for k in kernels:
+        np.square(k, out=k)
+        np.square(k, out=k)
+        np.maximum(k, LEAST, out=k)
+
+
+def _apart(places: np.ndarray, gain: np.ndarray, least: float) -> list[int]:
+    """The best places, none within ``least`` of another."""
+    left, chosen = gain.copy(), []
+    for _ in range(N_KERNELS):
+        best = int(np.argmax(left))
+        if not left[best] > 0:
+            break
+        chosen.append(best)
+        left[((places - places[best]) ** 2).sum(1) < least**2] = -np.inf
+        left[best] = -np.inf
+    return chosen
