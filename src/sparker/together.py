@@ -45,6 +45,7 @@ FEATURES = {
     **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
     "some toys": Feature("run_toys", "--only"),
     "monitor": Feature("a monitor", "sparker calibrate"),
+    "anytime": Feature("an anytime monitor", "--anytime"),
     "power": Feature("a power study", "sparker power"),
 }
 
@@ -53,6 +54,8 @@ AS_THEY_COME = "a simulator draws rows as they come"
 OF_KERNELS = "only SparKer's own statistic has kernels"
 NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
 NO_DATA = "a monitor's toys are made before there are any data"
+NO_TOYS = "it bets, and makes no toys"
+ROW_BY_ROW = "it bets on single rows, each of which counts as one"
 ANEW = "the samples of a power study are drawn anew"
 
 CONFLICTS: dict[frozenset[str], str] = {
@@ -84,6 +87,14 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"monitor", "stop"}): "every batch needs all toys",
     frozenset({"monitor", "cluster"}): "a monitor makes its toys here",
     **{
+        frozenset({"anytime", name}): NO_TOYS
+        for name in ("null", "config", "widths", "statistic", "stop", "store", "cluster")
+    },
+    **{
+        frozenset({"anytime", name}): ROW_BY_ROW
+        for name in ("streamed", "groups", "strata", "weights", "data_weights", "expected")
+    },
+    **{
         frozenset({"power", name}): ANEW
         for name in ("streamed", "groups", "strata", "weights", "store")
     },
@@ -105,7 +116,7 @@ NEEDS: dict[tuple[str, str], str] = {
 """Features that are of no use without another one, and why."""
 
 
-FRAMES = ("some toys", "monitor", "power")
+FRAMES = ("some toys", "monitor", "anytime", "power")
 """What is not an option of the call, but the call itself."""
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparker.betting.scan import LOOKS, Ground, look_for_far_rows
+from sparker.betting.scan import LOOKS, Ground, ground, look_for_far_rows
 from sparker.betting.wealth import (
     Book,
     Terms,
@@ -31,6 +31,7 @@ from sparker.betting.wealth import (
     opened,
     reference_bets,
     stream_bets,
+    together,
 )
 from sparker.betting.witnesses import KINDS, Witness
 
@@ -46,9 +47,6 @@ MAX_BETS = 16
 RARE = 0.1
 """Of all that is found, the share that becomes a bet while nothing changes."""
 
-USUAL = 5.0
-"""Nats that a find gains on its own stretch, for a start; what is usual is learned."""
-
 SUM_OF_WEIGHTS = 2.2
 """More than the sum of 1 / (k log(k)^2) for k = 2, 3, ..., which is 2.1097."""
 
@@ -63,11 +61,6 @@ class Bet(NamedTuple):
     held_back: np.ndarray  # (L,) counts
     stream: np.ndarray  # (L,)
     book: Book
-
-    @property
-    def log_evidence(self) -> float:
-        """That of its witness."""
-        return log_evidence(self.book, self.stream)
 
     @property
     def kind(self) -> str:
@@ -90,20 +83,29 @@ class Process:
     n_bets: int = 0
     spare: float = 0.0
     """Weight that is not spent yet, where changes are looked for."""
-    usual: np.ndarray = field(default_factory=lambda: np.full((len(LENGTHS), len(LOOKS)), USUAL))
-    """What finds gained that were just not worth a bet."""
-    recent: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    """(n, d) the last rows, as many as the longest stretch."""
+    usual: np.ndarray  # (lengths, looks)
+    """Nats that a find must gain on its own stretch to become a bet."""
+    recent: np.ndarray  # (n, d)
+    """The last rows, as many as the longest stretch."""
     bets: list[Bet] = field(default_factory=list)
+    _books: tuple[tuple[int, ...], Book] | None = None  # of these bets, in one
 
-    def __post_init__(self) -> None:
-        if not self.recent.size:
-            self.recent = np.empty((0, self.held_back.shape[1]))
+    @classmethod
+    def begun(cls, reference: np.ndarray, held_back: np.ndarray, *, change: bool) -> "Process":
+        """Before the first row of the stream."""
+        beside = ground(reference)
+        return cls(
+            beside=beside,
+            held_back=held_back,
+            change=change,
+            usual=_usual(beside),
+            recent=np.empty((0, held_back.shape[1])),
+        )
 
     def look(self, points: np.ndarray) -> float:  # (N, d)
         """Bet on these rows, learn from them, and say the logarithm of the wealth."""
         self.spare += 1
-        if not self.n_bets:  # what can be known beforehand
+        if not self.bets:  # what can be known beforehand
             self._try(look_for_far_rows(points, self.beside), points[:0])
         while len(points):
             now, points = np.split(points, [STEP - self.n_rows % STEP])
@@ -118,9 +120,22 @@ class Process:
         return self.log_wealth
 
     @property
+    def log_evidence(self) -> np.ndarray:  # (A,)
+        """That of each bet's witness."""
+        numbers = tuple(bet.number for bet in self.bets)
+        if self._books is None or self._books[0] != numbers:
+            self._books = numbers, together([bet.book for bet in self.bets])
+        return log_evidence(self._books[1], np.stack([bet.stream for bet in self.bets]))
+
+    @property
     def log_wealth(self) -> float:
         """Of all bets together."""
-        return float(np.logaddexp.reduce([bet.log_weight + bet.log_evidence for bet in self.bets]))
+        return float(np.logaddexp.reduce(self.log_evidence + [bet.log_weight for bet in self.bets]))
+
+    @property
+    def leading(self) -> Bet:
+        """The bet that has won most."""
+        return self.bets[int(np.argmax(self.log_evidence + [bet.log_weight for bet in self.bets]))]
 
     def begin_anew(self) -> None:
         """Forget all bets, and what looks had been granted; what was learned is kept."""
@@ -137,19 +152,18 @@ class Process:
                 # Where it goes up as often as so many finds stand out, it stays.
                 self.usual[i, j] += 1 - RARE if stands_out else -RARE
 
-    def _try(self, witness: Witness, stretch: np.ndarray, least: float = 0.0) -> bool:
+    def _try(self, witness: Witness, stretch: np.ndarray, least: float = -1.0) -> bool:
         """Make it a bet if it would have gained that much on a stretch."""
         reference, seen = (witness.counts(rows) for rows in (self.beside.points, stretch))
         bets, gain = stream_bets(witness.values, reference, seen)
-        if gain < least:
+        if gain <= least:
             return False
         terms = Terms(
             witness.values, bets, reference_bets(witness.values, reference, len(self.held_back))
         )
         held_back = witness.counts(self.held_back)
         if len(self.bets) == MAX_BETS:
-            worst = min(range(MAX_BETS), key=lambda i: self.bets[i].log_evidence)
-            del self.bets[worst]
+            del self.bets[int(np.argmin(self.log_evidence))]
         self.bets.append(
             Bet(
                 self.n_bets, self._log_weight(), witness, terms, held_back,
@@ -166,3 +180,16 @@ class Process:
             return float(np.log(self.spare))
         k = self.n_bets + 2
         return float(-np.log(SUM_OF_WEIGHTS * k * np.log(k) ** 2))
+
+
+def _usual(beside: Ground) -> np.ndarray:  # (lengths, looks)
+    """What is found in rows of the reference itself, beside the others, for a start."""
+    points = np.random.default_rng(0).permutation(beside.points)
+    found = np.zeros((len(LENGTHS), len(LOOKS)))
+    for i, length in enumerate(LENGTHS):
+        stretch, others = np.split(points, [min(length, len(points) // 2)])
+        for j, look_for in enumerate(LOOKS):
+            witness = look_for(stretch, beside._replace(points=others))
+            counts = (witness.counts(rows) for rows in (others, stretch))
+            found[i, j] = stream_bets(witness.values, *counts)[1]
+    return found

@@ -40,13 +40,14 @@ class Ground(NamedTuple):
 
     points: np.ndarray  # (N, d)
     widths: np.ndarray  # (m,)
+    far: Witness
 
 
 def ground(points: np.ndarray) -> Ground:
     """Choose the widths: from half of the whole down to what so many rows can resolve."""
     first, last = resolvable_range(points, fewest=FEWEST)
     n = int(np.clip(np.ceil(np.log2(first / 2 / last)) + 1, 1, MAX_WIDTHS))
-    return Ground(points, first / 2 * 0.5 ** np.arange(n))
+    return Ground(points, first / 2 * 0.5 ** np.arange(n), far(points))
 
 
 def look_for_kernels(stretch: np.ndarray, beside: Ground) -> Witness:  # (n, d)
@@ -58,7 +59,7 @@ def look_for_kernels(stretch: np.ndarray, beside: Ground) -> Witness:  # (n, d)
     for i, width in enumerate(beside.widths):
         if i:
             _halve_width(both)
-        seen, expected = (k.sum(0, dtype=float) for k in both)
+        seen, expected = ((np.ones(len(k), k.dtype) @ k).astype(float) for k in both)
         expected *= rate
         amplitude = np.clip(np.log((seen + PRIOR) / (expected + PRIOR)), -CLIP, CLIP)
         gain = amplitude * seen - np.expm1(amplitude) * expected
@@ -78,7 +79,7 @@ def look_for_shift(stretch: np.ndarray, beside: Ground) -> Witness:
 
 def look_for_far_rows(stretch: np.ndarray, beside: Ground) -> Witness:
     """Always the same, but a new bet on it: an old one may have lost what it had."""
-    return far(beside.points)
+    return beside.far
 
 
 LOOKS = (look_for_kernels, look_for_shift, look_for_far_rows)
@@ -91,10 +92,13 @@ def _some(rows: np.ndarray, n: int) -> np.ndarray:
 
 
 def _kernel(rows: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:  # (N, C)
-    x, c = rows / width, centres / width
-    squared = (x**2).sum(1)[:, None] + (c**2).sum(1) - 2 * (x @ c.T)
-    exponent = np.clip(squared * -0.5, np.log(LEAST), 0).astype(np.float32)
-    return np.asarray(np.exp(exponent, out=exponent))
+    """In single precision and one product: x c - x^2 / 2 - c^2 / 2 is the exponent."""
+    x, c = (np.asarray(points / width, np.float32) for points in (rows, centres))
+    one, half = (np.ones((len(x), 1), np.float32), np.full((len(c), 1), -0.5, np.float32))
+    x2, c2 = (np.einsum("nd,nd->n", points, points)[:, None] for points in (x, c))
+    k = np.hstack([x, x2, one]) @ np.hstack([c, half, -c2 / 2]).T
+    np.clip(k, np.float32(np.log(LEAST)), 0, out=k)
+    return np.asarray(np.exp(k, out=k))
 
 
 def _halve_width(kernels: list[np.ndarray]) -> None:

@@ -24,6 +24,7 @@ and W falls. Between two values of m the product is therefore at least K at the 
 second, and the smallest of these is what is reported: never more than E.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -74,9 +75,15 @@ def opened(terms: Terms, held_back: np.ndarray) -> Book:  # counts (L,)
     return Book(_log_mean_exp(log_products), np.log1p(terms.stream_bets[:, None] * more))
 
 
-def log_evidence(book: Book, stream: np.ndarray) -> float:  # counts (L,)
+def together(books: Sequence[Book]) -> Book:
+    """Several in one, each array with one more axis in front."""
+    return Book(*(np.stack(arrays) for arrays in zip(*books, strict=True)))
+
+
+def log_evidence(book: Book, stream: np.ndarray) -> np.ndarray:  # counts (..., L) -> (...)
     """The logarithm of E, or a little less."""
-    return float(np.min(book.log_k + _log_mean_exp(book.log_factors @ stream)))
+    log_products = np.einsum("...gbl,...l->...gb", book.log_factors, stream, optimize=True)
+    return np.asarray(np.min(book.log_k + _log_mean_exp(log_products), -1))
 
 
 def reference_bets(values: np.ndarray, counts: np.ndarray, n_held_back: int) -> np.ndarray:

@@ -42,10 +42,17 @@ class Witness(NamedTuple):
             return np.einsum("nd,nd->n", points, points)
         return log_ratio(points, self.centres, self.amplitudes, float(self.width))
 
+    def levels(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
+        """Which payoff each row gets."""
+        return np.searchsorted(self.edges, self.score(points), side="right")
+
     def counts(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (L,)
         """How many of the rows get each payoff."""
-        level = np.searchsorted(self.edges, self.score(points), side="right")
-        return np.bincount(level, minlength=N_LEVELS)
+        return np.bincount(self.levels(points), minlength=N_LEVELS)
+
+    def payoffs(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
+        """What each row gets."""
+        return self.values[self.levels(points)]
 
 
 def log_ratio(
