@@ -154,10 +154,9 @@ class AnytimeMonitor:
         points = encoded.points.astype(float)
         noted = told((*noted, *self._strays(points)), strict=False, caller=2)
         fitted = self.transform(points)
-        wealth = self.process.look(fitted)
+        wealth, leading = self.process.look(fitted)
         self.n_looks += 1
         self.best = max(self.best, wealth)
-        leading = self.process.leading
         p_value = self.p_value
         alarm = p_value <= alpha if not self.change else wealth >= np.log(2 / alpha)
         if alarm and self.change:

@@ -68,6 +68,14 @@ class Bet(NamedTuple):
         return KINDS[int(self.witness.kind)]
 
 
+class Standing(NamedTuple):
+    """After a look."""
+
+    log_wealth: float  # of all bets together
+    leading: Bet
+    """The one that has won most."""
+
+
 @dataclass(kw_only=True)
 class Process:
     """All bets on a stream, and what was learned of it."""
@@ -102,8 +110,8 @@ class Process:
             recent=np.empty((0, held_back.shape[1])),
         )
 
-    def look(self, points: np.ndarray) -> float:  # (N, d)
-        """Bet on these rows, learn from them, and say the logarithm of the wealth."""
+    def look(self, points: np.ndarray) -> Standing:  # (N, d)
+        """Bet on these rows, learn from them, and say how it stands."""
         self.spare += 1
         if not self.bets:  # what can be known beforehand
             self._try(look_for_far_rows(points, self.beside), points[:0])
@@ -117,7 +125,8 @@ class Process:
             if self.n_rows % STEP == 0:
                 self._learn()
         self.n_looks += 1
-        return self.log_wealth
+        each = self.log_evidence + [bet.log_weight for bet in self.bets]
+        return Standing(float(np.logaddexp.reduce(each)), self.bets[int(np.argmax(each))])
 
     @property
     def log_evidence(self) -> np.ndarray:  # (A,)
@@ -127,15 +136,6 @@ class Process:
             self._books = numbers, together([bet.book for bet in self.bets])
         return log_evidence(self._books[1], np.stack([bet.stream for bet in self.bets]))
 
-    @property
-    def log_wealth(self) -> float:
-        """Of all bets together."""
-        return float(np.logaddexp.reduce(self.log_evidence + [bet.log_weight for bet in self.bets]))
-
-    @property
-    def leading(self) -> Bet:
-        """The bet that has won most."""
-        return self.bets[int(np.argmax(self.log_evidence + [bet.log_weight for bet in self.bets]))]
 
     def begin_anew(self) -> None:
         """Forget all bets, and what looks had been granted; what was learned is kept."""

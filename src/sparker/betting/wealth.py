@@ -59,7 +59,7 @@ class Book(NamedTuple):
     """What is needed to say what has been won, once the rows that were held back were counted."""
 
     log_k: np.ndarray  # (G,) at the lower end of each interval of m
-    log_factors: np.ndarray  # (G, b, L) of a row of the stream, at the upper end
+    log_factors: np.ndarray  # (b, G, L) of a row of the stream, at the upper end
 
 
 def opened(terms: Terms, held_back: np.ndarray) -> Book:  # counts (L,)
@@ -68,11 +68,11 @@ def opened(terms: Terms, held_back: np.ndarray) -> Book:  # counts (L,)
     The values of m may depend on them: they only say how closely the minimum is looked at.
     """
     means = _means(terms.values, held_back)  # (G + 1,)
-    low, high = means[:-1, None, None], means[1:, None, None]
-    less = (1 - terms.values) / (1 - low) - 1
-    log_products = np.log1p(terms.reference_bets[:, None] * less) @ held_back  # (G, b)
+    low, high = means[:-1, None], means[1:, None]
+    less = (1 - terms.values) / (1 - low) - 1  # (G, L)
+    log_products = np.log1p(terms.reference_bets[:, None, None] * less) @ held_back  # (b, G)
     more = terms.values / high - 1
-    return Book(_log_mean_exp(log_products), np.log1p(terms.stream_bets[:, None] * more))
+    return Book(_log_mean_exp(log_products), np.log1p(terms.stream_bets[:, None, None] * more))
 
 
 def together(books: Sequence[Book]) -> Book:
@@ -82,7 +82,8 @@ def together(books: Sequence[Book]) -> Book:
 
 def log_evidence(book: Book, stream: np.ndarray) -> np.ndarray:  # counts (..., L) -> (...)
     """The logarithm of E, or a little less."""
-    log_products = np.einsum("...gbl,...l->...gb", book.log_factors, stream, optimize=True)
+    counts = stream[..., None, :, None].astype(float)
+    log_products = np.matmul(book.log_factors, counts)[..., 0]  # (..., b, G)
     return np.asarray(np.min(book.log_k + _log_mean_exp(log_products), -1))
 
 
@@ -132,6 +133,6 @@ def _means(values: np.ndarray, counts: np.ndarray) -> np.ndarray:  # (G + 1,) fr
     return np.concatenate([[0.0], inside, far])
 
 
-def _log_mean_exp(logs: np.ndarray) -> np.ndarray:  # (..., b) -> (...)
-    top = logs.max(-1)
-    return np.asarray(top + np.log(np.mean(np.exp(logs - top[..., None]), -1)))
+def _log_mean_exp(logs: np.ndarray) -> np.ndarray:  # (..., b, G) -> (..., G)
+    top = logs.max(-2)
+    return np.asarray(top + np.log(np.mean(np.exp(logs - top[..., None, :]), -2)))
