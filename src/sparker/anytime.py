@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from sparker import together
 from sparker.betting import saved
 from sparker.betting.process import LENGTHS, Process
-from sparker.betting.scan import Ground
-from sparker.betting.witnesses import far
+from sparker.betting.scan import ground
 from sparker.calibration.settings import option, option_name
 from sparker.config import TestKeywords, from_keywords
 from sparker.detect import test
@@ -61,7 +60,7 @@ class AnytimeLook(NamedTuple):
     that is chosen beforehand."""
     alarm: bool
     seen_by: str
-    """The kind of the bet that has won most: kernels, shift, or far."""
+    """The kind of the bet that has won most: kernels, shift, far or edge."""
     payoffs: np.ndarray
     """(N,) what that bet pays for each row of the batch; the rows it is about have the highest."""
     cautions: tuple[Caution, ...] = ()
@@ -318,7 +317,7 @@ def _unpacked(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise ValueError("its transformation is none")
     process = Process(
-        beside=Ground(first, widths, far(first)),
+        beside=ground(first, widths),
         held_back=second,
         change=change,
         usual=np.empty(0),

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparker.betting.scan import LOOKS, Ground, ground, look_for_far_rows
+from sparker.betting.scan import LOOKS, Ground, ground
 from sparker.betting.wealth import (
     Book,
     Terms,
@@ -114,7 +114,7 @@ class Process:
         """Bet on these rows, learn from them, and say how it stands."""
         self.spare += 1
         if not self.bets:  # what can be known beforehand
-            self._try(look_for_far_rows(points, self.beside), points[:0])
+            self._try(self.beside.tails[0], points[:0])
         while len(points):
             now, points = np.split(points, [STEP - self.n_rows % STEP])
             self.bets = [

@@ -9,17 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparker.betting.witnesses import N_KERNELS, Witness, far, kernels, shift
+from sparker.betting.witnesses import N_KERNELS, Witness, edge, far, kernels, shift
 from sparker.engine.widths import resolvable_range
 
 N_CANDIDATES = 192, 64
 """Rows of the stretch, and of the reference, at which kernels are tried."""
 
-MAX_WIDTHS = 8
+MAX_WIDTHS = 10
 """Each is half as wide as the one before."""
 
-FEWEST = 10
-"""Reference rows under the narrowest kernel, about."""
+FEWEST = 1
+"""Reference rows beside a row under the narrowest kernel, about: a crowd of the stream's stands out
+the more."""
 
 APART = 2.0
 """Widths between two kernels of an ensemble."""
@@ -40,19 +41,30 @@ class Ground(NamedTuple):
 
     points: np.ndarray  # (N, d)
     widths: np.ndarray  # (m,)
-    far: Witness
+    tails: tuple[Witness, ...]
+    """Of rows far out, and of either side of every column."""
+    expected_payoffs: np.ndarray  # (2, tails) their means, and standard deviations
 
 
-def ground(points: np.ndarray) -> Ground:
-    """Choose the widths: from half of the whole down to what so many rows can resolve."""
-    first, last = resolvable_range(points, fewest=FEWEST)
-    n = int(np.clip(np.ceil(np.log2(first / 2 / last)) + 1, 1, MAX_WIDTHS))
-    return Ground(points, first / 2 * 0.5 ** np.arange(n), far(points))
+def ground(points: np.ndarray, widths: np.ndarray | None = None) -> Ground:
+    """Choose the widths: from half of the whole down to where rows are alone under a kernel."""
+    if widths is None:
+        first, last = resolvable_range(points, fewest=FEWEST)
+        n = int(np.clip(np.ceil(np.log2(first / 2 / last)) + 1, 1, MAX_WIDTHS))
+        widths = first / 2 * 0.5 ** np.arange(n)
+    sides = np.concatenate([np.eye(points.shape[1]), -np.eye(points.shape[1])])
+    tails = (far(points), *(edge(side, points) for side in sides))
+    paid = np.stack([witness.payoffs(points) for witness in tails])
+    moments = np.stack([paid.mean(1), paid.std(1) + np.finfo(float).tiny])
+    return Ground(points, widths, tails, moments)
 
 
 def look_for_kernels(stretch: np.ndarray, beside: Ground) -> Witness:  # (n, d)
     """The ensemble of one width that explains most."""
-    tried = np.concatenate([_some(stretch, N_CANDIDATES[0]), _some(beside.points, N_CANDIDATES[1])])
+    own, others = (
+        _some(rows, n) for rows, n in zip((stretch, beside.points), N_CANDIDATES, strict=True)
+    )
+    tried, n_own = np.concatenate([own, others]), len(own)
     rate = len(stretch) / len(beside.points)
     both = [_kernel(rows, tried, beside.widths[0]) for rows in (stretch, beside.points)]
     best, most = kernels(tried[:1], np.zeros(1), 1.0), 0.0
@@ -60,7 +72,10 @@ def look_for_kernels(stretch: np.ndarray, beside: Ground) -> Witness:  # (n, d)
         if i:
             _halve_width(both)
         seen, expected = ((np.ones(len(k), k.dtype) @ k).astype(float) for k in both)
+        seen[:n_own] -= 1  # a candidate does not speak for itself
+        expected[n_own:] -= 1
         expected *= rate
+        seen, expected = np.maximum(seen, 0), np.maximum(expected, 0)
         amplitude = np.clip(np.log((seen + PRIOR) / (expected + PRIOR)), -CLIP, CLIP)
         gain = amplitude * seen - np.expm1(amplitude) * expected
         chosen = _apart(tried, gain, APART * width)
@@ -77,12 +92,14 @@ def look_for_shift(stretch: np.ndarray, beside: Ground) -> Witness:
     return shift(moved / length if length > 0 else np.eye(len(moved))[0], beside.points)
 
 
-def look_for_far_rows(stretch: np.ndarray, beside: Ground) -> Witness:
-    """Always the same, but a new bet on it: an old one may have lost what it had."""
-    return beside.far
+def look_for_tail(stretch: np.ndarray, beside: Ground) -> Witness:
+    """That of which the stretch has most, in standard errors of what is expected."""
+    seen = [witness.counts(stretch) @ witness.values for witness in beside.tails]
+    means, errors = beside.expected_payoffs
+    return beside.tails[int(np.argmax((np.array(seen) / len(stretch) - means) / errors))]
 
 
-LOOKS = (look_for_kernels, look_for_shift, look_for_far_rows)
+LOOKS = (look_for_kernels, look_for_shift, look_for_tail)
 """All that is looked for in a stretch."""
 
 

@@ -1,12 +1,13 @@
 """What is bet on: functions of a row that pay more for rows of which a stream seems to have more.
 
-Three kinds, each a *score* of a row and payoffs that grow with it.
+Four kinds, each a *score* of a row and payoffs that grow with it.
 
 * kernels: a few Gaussian kernels, where the stream had more rows or fewer than expected; the score
   is SparKer's log-ratio, and the payoff grows with its exponential, the density ratio.
 * shift: a direction along which the stream's mean had moved; the payoff is linear in it.
-* far: the distance from the middle, known before anything is learned; the payoff is one over the
-  share of reference rows that are as far out.
+* far: the distance from the middle; the payoff is one over the share of reference rows that are as
+  far out.
+* edge: one column, upwards or downwards, with the same payoff.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 
 from sparker.betting.wealth import N_LEVELS
 
-FAR, KERNELS, SHIFT = KINDS = ("far", "kernels", "shift")
+FAR, KERNELS, SHIFT, EDGE = KINDS = ("far", "kernels", "shift", "edge")
 
 N_KERNELS = 3
 
@@ -27,7 +28,7 @@ class Witness(NamedTuple):
     """A score and its payoffs. What a kind does not need is zero."""
 
     kind: np.ndarray  # () the place of its kind among KINDS
-    centres: np.ndarray  # (M, d) kernels; of a shift, the first is its direction
+    centres: np.ndarray  # (M, d) kernels; of a shift or an edge, the first is its direction
     amplitudes: np.ndarray  # (M,)
     width: np.ndarray  # ()
     edges: np.ndarray  # (L - 1,) scores at which the next payoff begins
@@ -36,7 +37,7 @@ class Witness(NamedTuple):
     def score(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
         """Higher for rows that are paid more."""
         kind = KINDS[int(self.kind)]
-        if kind == SHIFT:
+        if kind in (SHIFT, EDGE):
             return points @ self.centres[0]
         if kind == FAR:
             return np.einsum("nd,nd->n", points, points)
@@ -81,22 +82,30 @@ def shift(direction: np.ndarray, reference: np.ndarray) -> Witness:  # (d,), (N,
     along = reference @ direction
     mean, spread = along.mean(), max(along.std(), np.finfo(float).tiny)
     edges = mean + WIDE * spread * np.linspace(-1, 1, N_LEVELS + 1)[1:-1]
-    centres = np.zeros((N_KERNELS, len(direction)))
-    centres[0] = direction
-    return Witness(
-        np.array(KINDS.index(SHIFT)), centres, np.zeros(N_KERNELS), np.array(0.0), edges,
-        np.linspace(0, 1, N_LEVELS),
-    )  # fmt: skip
+    return _along(SHIFT, direction, edges, np.linspace(0, 1, N_LEVELS))
 
 
 def far(reference: np.ndarray) -> Witness:  # (N, d)
     """The witness of rows far from the middle."""
-    shares = np.geomspace(0.5, 1 / len(reference), N_LEVELS - 1)
     squared = np.einsum("nd,nd->n", reference, reference)
-    edges = np.maximum.accumulate(np.quantile(squared, 1 - shares))
-    payoffs = shares[-1] / np.concatenate([[1.0], shares])
-    n_features = reference.shape[1]
+    return _along(FAR, np.zeros(reference.shape[1]), *_tail(squared))
+
+
+def edge(direction: np.ndarray, reference: np.ndarray) -> Witness:  # (d,), (N, d)
+    """A witness of rows beyond most others in a direction."""
+    return _along(EDGE, direction, *_tail(reference @ direction))
+
+
+def _tail(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (L - 1,), (L,)
+    """Scores that fewer and fewer rows exceed, and what is paid beyond each."""
+    shares = np.geomspace(0.5, 1 / len(score), N_LEVELS - 1)
+    edges = np.quantile(score, 1 - shares)
+    return edges, shares[-1] / np.concatenate([[1.0], shares])
+
+
+def _along(kind: str, direction: np.ndarray, edges: np.ndarray, values: np.ndarray) -> Witness:
+    centres = np.zeros((N_KERNELS, len(direction)))
+    centres[0] = direction
     return Witness(
-        np.array(KINDS.index(FAR)), np.zeros((N_KERNELS, n_features)), np.zeros(N_KERNELS),
-        np.array(0.0), edges, payoffs,
-    )  # fmt: skip
+        np.array(KINDS.index(kind)), centres, np.zeros(N_KERNELS), np.array(0.0), edges, values
+    )
