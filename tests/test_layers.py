@@ -24,7 +24,7 @@ LEVELS = {
     "result": 9,
     "detect": 10,
     "monitor": 11, "anytime": 11, "power": 11, "estimator": 11,
-    "files": 12,
+    "files": 12, "sources": 12,
     "cli": 13,
     "__init__": 14, "__main__": 14,
 }  # fmt: skip

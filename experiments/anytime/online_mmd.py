@@ -19,7 +19,7 @@ from typing import Any
 from experiments.anytime import streams
 
 RESULT = Path(__file__).parent / "online_mmd.json"
-WINDOW = 100
+WINDOW = 50
 N_BOOTSTRAPS = 13_000
 N_SHOWN = 500
 """Reference rows: thresholds are simulated with a kernel matrix of all of them."""

@@ -6,10 +6,11 @@
 * never: streams of 10,000 batches without change, each with a reference of its own; did the wealth
   ever reach 20, for an alarm at alpha = 5 %?
 * change: the same for changes, with alpha = 1 %: the number of looks until the first alarm.
-* delay: 2 % or 5 % of the rows become anomalous after 10 of 50 batches of 250 rows; how many batches
-  later is there an alarm, at a chance of 5 % of a false one in all 50? Beside: ``Monitor`` with
-  Bonferroni's correction for 50 planned looks, and a CUSUM on the column that shows most, whose
-  threshold is that of simulated streams. (alibi-detect's online MMD: ``online_mmd``.)
+* delay: 2 % or 5 % of the rows become anomalous after 10 of 50 batches of 250 rows; how many
+  batches later is there an alarm, at a chance of 5 % of a false one in all 50? Beside it
+  ``Monitor`` with Bonferroni's correction for 50 planned looks, and a CUSUM on the column that
+  shows most, whose threshold is that of simulated streams. (alibi-detect's online MMD:
+  ``online_mmd``.)
 
 One process, one core. Each stream that is finished is kept in ``result.json`` (``delay.json``); the
 same command goes on from there.

@@ -1,10 +1,10 @@
 """A stream that is watched for ever: look, stop or go on at any time, and alarms stay rare.
 
-Beside ``Monitor``, which tests each batch by itself at a level of its own, this one bets on the rows
-of all batches together (``sparker.betting``). The probability that it *ever* raises an alarm while
-the stream has the reference's distribution is at most alpha, however often and for whatever reason
-one looks, with any reference. Or, with ``change=True``, it looks for a change again and again, and
-false alarms are 1/alpha looks apart in the mean, at least.
+Beside ``Monitor``, which tests each batch by itself at a level of its own, this one bets on the
+rows of all batches together (``sparker.betting``). The probability that it *ever* raises an alarm
+while the stream has the reference's distribution is at most alpha, however often and for whatever
+reason one looks. Or, with ``change=True``, it looks for a change again and again, and the mean
+number of looks until a false alarm is at least 1/alpha.
 """
 
 import os
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from sparker import together
 from sparker.betting import saved
-from sparker.betting.process import LENGTHS, Process
+from sparker.betting.process import Process
 from sparker.betting.scan import ground
 from sparker.calibration.settings import option, option_name
 from sparker.config import TestKeywords, from_keywords
@@ -172,9 +172,7 @@ class AnytimeMonitor:
             noted,
         )
 
-    def watch(
-        self, batches: Iterable[ArrayLike], *, alpha: float = 0.05
-    ) -> Iterator[AnytimeLook]:
+    def watch(self, batches: Iterable[ArrayLike], *, alpha: float = 0.05) -> Iterator[AnytimeLook]:
         """Look at batch after batch."""
         check_alpha(alpha)
         for batch in batches:
@@ -188,8 +186,10 @@ class AnytimeMonitor:
         """
         encoded, _ = more_rows("the batch", batch, self.encoding, self.missing)
         names = tuple(self.encoding.names)
-        tables = (Table(points, names) for points in (self.reference, encoded.points.astype(float)))
-        return test(*tables, **{"seed": self.seed, "keep": names, **settings})
+        reference, data = (Table(rows, names) for rows in (self.reference, encoded.points))
+        settings.setdefault("seed", self.seed)
+        settings.setdefault("keep", names)
+        return test(reference, data, **settings)
 
     def summary(self) -> str:
         """What it is for and what it stands on, in a sentence."""
@@ -286,7 +286,7 @@ class AnytimeMonitor:
                 f"{self.encoding.names[place]}, which never varies in the reference; the bets do "
                 "not see that",
             )
-            for place, n in zip(dropped, self.transform.strays(points), strict=True)
+            for place, n in zip(dropped, self.transform.strays(points).tolist(), strict=True)
             if n
         ]
 

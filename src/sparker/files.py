@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from sparker.anytime import KIND as ANYTIME
 from sparker.anytime import AnytimeMonitor
@@ -11,10 +12,12 @@ from sparker.monitor import Monitor
 from sparker.result import TestResult
 from sparker.system import archive
 
-KINDS = {RESULT: TestResult, MONITOR: Monitor, ANYTIME: AnytimeMonitor}
+KINDS: dict[str, Any] = {RESULT: TestResult, MONITOR: Monitor, ANYTIME: AnytimeMonitor}
 
 
 def load(path: str | os.PathLike[str]) -> TestResult | Monitor | AnytimeMonitor:
     """What ``save`` wrote: a result or a monitor; whatever else is there does no harm."""
     header, contents = archive.read(Path(path), *KINDS)
-    return KINDS[header["kind"]].restored(path, header, contents)
+    found: TestResult | Monitor | AnytimeMonitor
+    found = KINDS[header["kind"]].restored(path, header, contents)
+    return found

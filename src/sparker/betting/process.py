@@ -9,8 +9,8 @@ least make room for new ones: what they had is given up.
 Bet number j counts with a weight, decided when it is made. Then
 
 * ever: the weights of all bets that will ever be made sum to 1 at most. The sum of weight times
-  evidence has mean 1 at most at any moment, and reaches 1/alpha with a probability of at most alpha,
-  ever.
+  evidence has mean 1 at most at any moment, and ever reaches 1/alpha with a probability of at most
+  alpha.
 * change: there is a weight of 1 to spend for each look. The sum has a mean of at most k after k
   looks, and reaches 2/alpha within the first k looks with a probability of at most k alpha / 2, so
   that the mean number of looks until it does is at least 1/alpha. (Shin, Ramdas and Rinaldo call it
@@ -136,7 +136,6 @@ class Process:
             self._books = numbers, together([bet.book for bet in self.bets])
         return log_evidence(self._books[1], np.stack([bet.stream for bet in self.bets]))
 
-
     def begin_anew(self) -> None:
         """Forget all bets, and what looks had been granted; what was learned is kept."""
         self.bets, self.spare, self.n_looks = [], 0.0, 0
@@ -166,9 +165,14 @@ class Process:
             del self.bets[int(np.argmin(self.log_evidence))]
         self.bets.append(
             Bet(
-                self.n_bets, self._log_weight(), witness, terms, held_back,
-                np.zeros_like(held_back), opened(terms, held_back),
-            )  # fmt: skip
+                self.n_bets,
+                self._log_weight(),
+                witness,
+                terms,
+                held_back,
+                np.zeros_like(held_back),
+                opened(terms, held_back),
+            )
         )
         self.n_bets += 1
         return True

@@ -1,4 +1,4 @@
-"""What a bet has won: evidence that rows of a stream get more of some payoff than the reference does.
+"""What a bet has won: evidence that a stream gets more of some payoff than the reference does.
 
 A *witness* gives every row a payoff v between 0 and 1, and was chosen without the reference rows
 that are held back for it. Let m be the mean payoff of a row of the reference's distribution, which
@@ -38,7 +38,7 @@ N_MEANS = 96
 """Values of m; between them the smallest product is bounded from below."""
 
 REACH = 15.0
-"""How far above the mean payoff of the rows held back m is looked at closely, in standard errors."""
+"""How far above the mean of the rows held back m is looked at closely, in standard errors."""
 
 
 AIM = 6.0
