@@ -5,6 +5,7 @@
 
 * never: streams of 10,000 batches without change, each with a reference of its own; did the wealth
   ever reach 20, for an alarm at alpha = 5 %?
+* shorter: the same for 1,000 batches, more streams.
 * change: the same for changes, with alpha = 1 %: the number of looks until the first alarm.
 * delay: 2 % or 5 % of the rows become anomalous after 10 of 50 batches of 250 rows; how many
   batches later is there an alarm, at a chance of 5 % of a false one in all 50? Beside it
@@ -35,7 +36,7 @@ from sparker.system.versions import versions
 
 RESULT = Path(__file__).parent / "result.json"
 ALPHA, CHANGE_ALPHA = 0.05, 0.01
-N_CHANGE_LOOKS = 2000
+N_CHANGE_LOOKS, N_SHORTER_LOOKS = 2000, 1000
 N_TOYS = 1000
 MOST = 1000
 N_WITH_TOYS = 4
@@ -47,6 +48,11 @@ Unit = tuple[str, str, int]
 def never(population: str, number: int) -> dict[str, Any]:
     """One stream without change, for any difference."""
     return quiet(population, number, streams.N_QUIET_LOOKS, change=False, wealth=1 / ALPHA)
+
+
+def shorter(population: str, number: int) -> dict[str, Any]:
+    """The same for fewer looks, with other rows."""
+    return quiet(population, MOST + number, N_SHORTER_LOOKS, change=False, wealth=1 / ALPHA)
 
 
 def change(population: str, number: int) -> dict[str, Any]:
@@ -145,13 +151,14 @@ def cusum_threshold(_found: list[float] = []) -> float:  # noqa: B006 (made once
     return _found[0]
 
 
-PARTS = {"never": never, "change": change, "delay": delay}
+PARTS = {"never": never, "shorter": shorter, "change": change, "delay": delay}
 
 
 def units(only: list[str]) -> Iterator[Unit]:
     """In such an order that whatever is done, every cell has about as many streams."""
     cells = {
         "never": list(streams.POPULATIONS),
+        "shorter": list(streams.POPULATIONS),
         "change": list(streams.POPULATIONS),
         "delay": [f"{a} {f}" for a in streams.ANOMALIES for f in streams.FRACTIONS],
     }

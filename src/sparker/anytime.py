@@ -10,6 +10,7 @@ number of looks until a false alarm is at least 1/alpha.
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
@@ -256,7 +257,7 @@ class AnytimeMonitor:
             raise ValueError(f"{path} is not an {KIND} of this version: {error}") from error
         return made
 
-    @property
+    @cached_property
     def _digest(self) -> str:
         """What bets depend on beside the stream."""
         parts = [self.reference, *self.transform, np.array([self.n_learned_from, self.change])]

@@ -34,6 +34,7 @@ from sparker.betting.wealth import (
     together,
 )
 from sparker.betting.witnesses import KINDS, Witness
+from sparker.system.machine import one_blas_thread
 
 STEP = 256
 """Rows."""
@@ -112,6 +113,10 @@ class Process:
 
     def look(self, points: np.ndarray) -> Standing:  # (N, d)
         """Bet on these rows, learn from them, and say how it stands."""
+        with one_blas_thread():
+            return self._look(points)
+
+    def _look(self, points: np.ndarray) -> Standing:
         self.spare += 1
         if not self.bets:  # what can be known beforehand
             self._try(self.beside.tails[0], points[:0])

@@ -15,7 +15,7 @@ def rows_of(line: bytes) -> Any:
         found = parse(line)
     except ValueError as error:
         raise ValueError(f"the line is no JSON: {error}") from error
-    rows = found if isinstance(found, list) and not _is_row(found) else [found]
+    rows = found if isinstance(found, list) and not (found and _is_row(found)) else [found]
     if rows and all(isinstance(row, dict) for row in rows):
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: [row.get(name) for row in rows] for name in names}
