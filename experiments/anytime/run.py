@@ -21,7 +21,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,6 @@ ALPHA, CHANGE_ALPHA = 0.05, 0.01
 N_CHANGE_LOOKS, N_SHORTER_LOOKS = 2000, 1000
 N_TOYS = 1000
 MOST = 1000
-N_WITH_TOYS = 4
-"""Streams that the fixed-size test watches, too: each needs toys of its own reference."""
-
 Unit = tuple[str, str, int]
 
 
@@ -77,7 +74,7 @@ def quiet(
     return {"alarm": None, "log_wealth": round(best, 3)}
 
 
-def delay(cell: str, number: int) -> dict[str, Any]:
+def delay(cell: str, number: int, *, with_monitor: bool) -> dict[str, Any]:
     """The look of the first alarm of each method; one before the change is a false alarm."""
     anomaly, fraction = cell.split()
     rows = list(streams.batches(anomaly, float(fraction), number))
@@ -88,7 +85,7 @@ def delay(cell: str, number: int) -> dict[str, Any]:
         # Within all looks together, a false alarm has a chance of at most 5 % in both.
         alpha = 2 * ALPHA / HORIZON if is_change else ALPHA
         found[name] = first(look.alarm for look in monitor.watch(rows, alpha=alpha))
-    if number < N_WITH_TOYS:
+    if with_monitor:
         fixed = with_toys(number, reference)
         tested = (fixed.test(batch, explain=False).p_value for batch in rows)
         found["monitor"] = first(p * HORIZON <= ALPHA for p in tested)
@@ -151,7 +148,12 @@ def cusum_threshold(_found: list[float] = []) -> float:  # noqa: B006 (made once
     return _found[0]
 
 
-PARTS = {"never": never, "shorter": shorter, "change": change, "delay": delay}
+PARTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "never": never,
+    "shorter": shorter,
+    "change": change,
+    "delay": delay,
+}
 
 
 def units(only: list[str]) -> Iterator[Unit]:
@@ -173,6 +175,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2400)
     parser.add_argument("--only", default="never,change")
+    parser.add_argument("--with-toys", type=int, default=3,
+                        help="so many streams are watched by the fixed-size test, too")  # fmt: skip
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -201,7 +205,8 @@ def main() -> None:
         done = record["units"].setdefault(part, {}).setdefault(cell, [])
         if len(done) > number:
             continue
-        done.append(PARTS[part](cell, number))
+        how = {"with_monitor": number < options.with_toys} if part == "delay" else {}
+        done.append(PARTS[part](cell, number, **how))
         record["seconds"] = round(spent + time.monotonic() - began, 1)
         with whole_file(options.output) as file:
             file.write(as_text(record).encode())
