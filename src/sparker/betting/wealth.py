@@ -130,6 +130,7 @@ def _means(values: np.ndarray, counts: np.ndarray) -> np.ndarray:  # (G + 1,) fr
     inside = near[(near > 0) & (near < 1)]
     last = inside[-1] if len(inside) else 0.5
     far = last + (1 - last) * np.geomspace(1e-3, 1, N_MEANS - len(inside))
+    far[-1] = 1.0  # to the last bit: no m may be left out
     return np.concatenate([[0.0], inside, far])
 
 

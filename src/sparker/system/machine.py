@@ -41,7 +41,8 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
     On a busy machine several would wait for each other for much longer than the product takes.
     """
-    return _pools().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+    found: AbstractContextManager[Any] = _pools().limit(limits=1, user_api="blas")
+    return found
 
 
 @functools.cache
