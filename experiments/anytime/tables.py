@@ -16,7 +16,6 @@ NO_ALARM = np.inf
 QUIET = {
     "never": "{quiet_looks:,} batches",
     "shorter": "1,000 batches",
-    "change": "changes, {change_looks:,} batches",
 }
 
 
@@ -39,6 +38,22 @@ def quiet() -> list[str]:
             low, high = clopper_pearson(k, n, 0.95)
             what = title.format(**result["settings"])
             lines.append(f"| {what} | {cell} | {n} | {k} | {k / n:.3f} ({low:.3f} to {high:.3f}) |")
+    return [*lines, "", *_changes(result)]
+
+
+def _changes(result: dict[str, Any]) -> list[str]:
+    """How many looks until the first alarm of those that look for changes."""
+    most = result["settings"]["change_looks"]
+    lines = [
+        "| for changes | streams | an alarm before look 100 | mean looks until it, at least |",
+        "|---|---|---|---|",
+    ]
+    cells = result["units"]["change"]
+    for cell in (*cells, "all"):
+        units = [one for name, some in cells.items() if cell in (name, "all") for one in some]
+        looks = [most if one["alarm"] is None else one["alarm"] for one in units]
+        early = sum(look < 100 for look in looks)
+        lines.append(f"| {cell} | {len(looks)} | {early} | {np.mean(looks):,.0f} |")
     return lines
 
 
