@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparker import engine, nulls, plots, presets, statistics, tables
+    from sparker.anytime import AnytimeMonitor
     from sparker.calibration.combine import (
         cauchy,
         harmonic,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AnytimeMonitor",
     "DataWarning",
     "FitConfig",
     "ManyResult",
@@ -71,6 +73,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "anytime": ("AnytimeMonitor",),
     "calibration.combine": ("cauchy", "harmonic", "minimum", "minimum_and_product", "product"),
     "calibration.sequential": ("Sequential",),
     "calibration.store": ("merge",),

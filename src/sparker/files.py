@@ -2,16 +2,22 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
+from sparker.anytime import KIND as ANYTIME
+from sparker.anytime import AnytimeMonitor
 from sparker.findings.saved import KIND as RESULT
 from sparker.monitor import KIND as MONITOR
 from sparker.monitor import Monitor
 from sparker.result import TestResult
 from sparker.system import archive
 
+KINDS: dict[str, Any] = {RESULT: TestResult, MONITOR: Monitor, ANYTIME: AnytimeMonitor}
 
-def load(path: str | os.PathLike[str]) -> TestResult | Monitor:
-    """What ``save`` wrote: a test's result, or a monitor; whatever else is there does no harm."""
-    found = archive.read(Path(path), RESULT, MONITOR)
-    is_result = found[0]["kind"] == RESULT
-    return TestResult.restored(path, *found) if is_result else Monitor.restored(path, *found)
+
+def load(path: str | os.PathLike[str]) -> TestResult | Monitor | AnytimeMonitor:
+    """What ``save`` wrote: a result or a monitor; whatever else is there does no harm."""
+    header, contents = archive.read(Path(path), *KINDS)
+    found: TestResult | Monitor | AnytimeMonitor
+    found = KINDS[header["kind"]].restored(path, header, contents)
+    return found

@@ -51,6 +51,7 @@ FEATURES = {
     "many": Feature("many samples", "several DATA"),
     "closest": Feature("a distance", "sparker closest"),
     "monitor": Feature("a monitor", "sparker calibrate"),
+    "anytime": Feature("an anytime monitor", "--anytime"),
     "power": Feature("a power study", "sparker power"),
 }
 
@@ -61,6 +62,8 @@ NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
 NO_DATA = "a monitor's toys are made before there are any data"
 OF_ONE = "it belongs to a single sample"
 NONE_TWICE = "toys that all samples share take rows that stand for themselves, none twice"
+NO_TOYS = "it bets, and makes no toys"
+ROW_BY_ROW = "it bets on single rows, each of which counts as one"
 ANEW = "the samples of a power study are drawn anew"
 
 CONFLICTS: dict[frozenset[str], str] = {
@@ -125,6 +128,14 @@ CONFLICTS: dict[frozenset[str], str] = {
     },
     frozenset({"closest", "statistic"}): "a distance is that of SparKer's kernels",
     **{
+        frozenset({"anytime", name}): NO_TOYS
+        for name in ("null", "config", "widths", "statistic", "stop", "store", "cluster")
+    },
+    **{
+        frozenset({"anytime", name}): ROW_BY_ROW
+        for name in ("streamed", "groups", "strata", "weights", "data_weights", "expected")
+    },
+    **{
         frozenset({"power", name}): ANEW
         for name in ("streamed", "groups", "strata", "weights", "store")
     },
@@ -149,7 +160,7 @@ NEEDS: dict[tuple[str, str], str] = {
 """Features that are of no use without another one, and why."""
 
 
-FRAMES = ("some toys", "many", "closest", "monitor", "power")
+FRAMES = ("some toys", "many", "closest", "monitor", "anytime", "power")
 """What is not an option of the call, but the call itself."""
 
 
