@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sparker.estimator import SparKer
     from sparker.files import load
     from sparker.monitor import Monitor
-    from sparker.nulls import Permutation, Simulator
+    from sparker.nulls import Permutation, Simulator, Systematic
     from sparker.power import power_study
     from sparker.result import TestResult
     from sparker.streaming.reference import stream
@@ -39,6 +39,7 @@ __all__ = [
     "Sequential",
     "Simulator",
     "SparKer",
+    "Systematic",
     "TestConfig",
     "TestResult",
     "WidthConfig",
@@ -77,7 +78,7 @@ _HOMES = {
     "estimator": ("SparKer",),
     "files": ("load",),
     "monitor": ("Monitor",),
-    "nulls": ("Permutation", "Simulator"),
+    "nulls": ("Permutation", "Simulator", "Systematic"),
     "power": ("power_study",),
     "result": ("TestResult",),
     "streaming.reference": ("stream",),

@@ -28,6 +28,10 @@ FEATURES = {
     "weights": Feature("reference_weights", "--weights"),
     "data_weights": Feature("reference_weights of the data rows", "--data-weights"),
     "expected": Feature("expected", "--expected"),
+    "systematics": Feature("systematics", "--systematic"),
+    "normalisation": Feature("normalisation", "--normalisation"),
+    "moved rows": Feature("a systematic that is a function", "--systematic"),
+    "maximise": Feature("maximise", "--maximise"),
     "null": Feature("null", "--null"),
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
@@ -55,6 +59,8 @@ NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
 NO_DATA = "a monitor's toys are made before there are any data"
 ANEW = "the samples of a power study are drawn anew"
 
+OF_ROWS = "nuisance parameters change the odds of single rows"
+
 CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"streamed", "groups"}): BLOCKS,
     frozenset({"streamed", "strata"}): BLOCKS,
@@ -66,6 +72,12 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"groups", "expected"}): "rows that belong together do not count as Poisson",
     frozenset({"groups", "weights"}): "rows that belong together carry no weights of their own",
     frozenset({"strata", "expected"}): "within strata the numbers of data rows are as observed",
+    frozenset({"streamed", "systematics"}): "nuisance parameters are fitted to all rows in memory",
+    frozenset({"systematics", "groups"}): OF_ROWS,
+    frozenset({"systematics", "strata"}): OF_ROWS,
+    frozenset({"systematics", "simulator"}): "its toys know nothing of nuisance parameters",
+    frozenset({"moved rows", "data_weights"}): "rows that move have other weights",
+    frozenset({"maximise", "some toys"}): "toys of several nuisance values are not merged",
     frozenset({"simulator", "groups"}): AS_THEY_COME,
     frozenset({"simulator", "strata"}): AS_THEY_COME,
     frozenset({"simulator", "group_rows"}): AS_THEY_COME,
@@ -76,7 +88,7 @@ CONFLICTS: dict[frozenset[str], str] = {
     **{frozenset({"some toys", name}): NO_VERDICT for name in OF_THE_VERDICT},
     **{
         frozenset({"monitor", name}): NO_DATA
-        for name in ("streamed", "groups", "strata", "null", "data_weights")
+        for name in ("streamed", "groups", "strata", "null", "data_weights", "systematics")
     },
     frozenset({"monitor", "expected"}): "a monitor expects its batch size; with poisson=True it "
     "lets batches fluctuate around that",
@@ -85,7 +97,7 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"monitor", "cluster"}): "a monitor makes its toys here",
     **{
         frozenset({"power", name}): ANEW
-        for name in ("streamed", "groups", "strata", "weights", "store")
+        for name in ("streamed", "groups", "strata", "weights", "store", "systematics")
     },
     frozenset({"power", "expected"}): "a power study expects n_data; with poisson=True it lets "
     "samples fluctuate around that",
@@ -94,6 +106,8 @@ CONFLICTS: dict[frozenset[str], str] = {
 
 NEEDS: dict[tuple[str, str], str] = {
     ("memory", "streamed"): "it says what streaming may take",
+    ("normalisation", "expected"): "it is the uncertainty of that",
+    ("maximise", "systematics"): "it is over the values of nuisance parameters",
     ("group_rows", "groups"): "it says how many rows of a group take part",
     ("data_weights", "weights"): "weights of both samples are compared",
     ("pool", "simulator"): "its rows are what the simulator gives",

@@ -30,7 +30,8 @@ from sparker.findings.saved import (
     restore,
     same,
 )
-from sparker.findings.words import NOT_ALONE, finite, in_json, seen_by, sentences
+from sparker.findings.words import NOT_ALONE, finite, in_json, pulls, seen_by, sentences
+from sparker.nulls import Pull
 from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
 from sparker.tables.checks import Caution
@@ -117,6 +118,8 @@ class Result:
     made: str
     """When, in universal time."""
     notes: tuple[str, ...]
+    nuisances: tuple[Pull, ...] = ()
+    """How far the data pull each nuisance parameter of the reference."""
     files: tuple[str, ...] = ()
     """The files of reference and data, where they came from files."""
 
@@ -369,6 +372,7 @@ class Result:
             lines.append(seen)
         if self.answers is not None:
             lines += sentences(self)
+        lines += pulls(self)
         if self.n_failed:
             lines.append(
                 f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
@@ -396,6 +400,7 @@ class Result:
                 for family, p in zip(self.families, self.p_by_family, strict=True)
             ],
             "decided": self.decided._asdict(),
+            "nuisances": [one._asdict() for one in self.nuisances],
             "width": float(self.widths[self.best]) if len(self.widths) else None,
         }
         if self.models is not None:

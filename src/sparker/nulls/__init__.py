@@ -30,18 +30,24 @@ from sparker.nulls.experiments import (
     toy_rng,
 )
 from sparker.nulls.inputs import Samples, Weights, samples
+from sparker.nulls.nuisances import Nuisances, Profile, Pull
 from sparker.nulls.permutation import Permutation
 from sparker.nulls.resample import Resample
 from sparker.nulls.simulator import Simulator
+from sparker.nulls.systematics import Systematic
 
 __all__ = [
     "Experiments",
     "Fitted",
+    "Nuisances",
     "Permutation",
+    "Profile",
+    "Pull",
     "Resample",
     "Samples",
     "Scheme",
     "Simulator",
+    "Systematic",
     "ToySource",
     "Weights",
     "largest_toy",
