@@ -174,8 +174,6 @@ class TestConfig:
         given |= {"normalisation"} if self.normalisation is not None else set()
         given |= {"systematics"} if self.systematics or self.normalisation is not None else set()
         given |= {"maximise"} if self.maximise else set()
-        if any(one.function is not None for one in self.systematics):
-            given |= {"moved rows"}
         if self.reference_weights is not None:
             given |= {"weights"}
         if is_pair(self.reference_weights):

@@ -65,7 +65,7 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     prepared = time.perf_counter()
     # At the nuisance values that fit best, if there are any; on request, around them as well.
     trials = [experiment, *(experiment.elsewhere() if config.maximise else ())]
-    tested = []
+    tested: list[tuple[Experiment, Table, Ranked]] = []
     with reporter(config.progress, sum(one.n_toys + 1 for one in trials)) as on_progress:
         for one in trials:
             done = sum(before.n_toys + 1 for before, _, _ in tested)

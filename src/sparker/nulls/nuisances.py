@@ -71,9 +71,10 @@ class Nuisances(NamedTuple):
         pooled = np.concatenate([rows, observed.data])
         reference = Weighted(rows, observed.weights)
         own = np.ones(len(pooled))
-        if observed.weights is not None and observed.data_weights is not None:
+        if observed.weights is not None and observed.data_weights is not None and not self.moved:
             own = np.concatenate([observed.weights, observed.data_weights]).astype(float)
         elif observed.weights is not None:
+            # What the weight of a data row would be is learned from those of the reference.
             own = np.exp(density_ratio(reference, Weighted(rows), seed)(pooled, folds))
         place = Place(named, reference, pooled, folds, self.moved, seed)
         curves = [one.curves(place) for one in self.variations]

@@ -36,9 +36,10 @@ class Systematic:
     @property
     def by_weights(self) -> bool:
         """Whether up and down are weights of the reference rows."""
-        return isinstance(self.up, str) or (
-            not isinstance(self.up, dict) and not _is_file(self.up) and np.ndim(self.up) == 1
-        )
+        if isinstance(self.up, str):
+            return True
+        table = any(hasattr(self.up, name) for name in ("__fspath__", "columns", "keys", "points"))
+        return not table and np.ndim(self.up) == 1
 
     def problems(self) -> list[str]:
         """All that is wrong with it."""
@@ -51,7 +52,8 @@ class Systematic:
                 f"systematic {name} must have either up (and down), rows or weights, or a function "
                 "of rows and of the parameter"
             )
-        if self.function is not None and not callable(self.function):
+        function: Any = self.function
+        if function is not None and not callable(function):
             found.append(f"the function of systematic {name} must be one of (rows, nu)")
         if self.down is not None and self.up is None:
             found.append(f"systematic {name} has down without up; one alone must be up")
@@ -59,16 +61,10 @@ class Systematic:
             mirrored = Systematic(name, up=self.down)
             if self.by_weights != mirrored.by_weights:
                 found.append(f"up and down of systematic {name} must both be rows or both weights")
-        try:
-            if not 0 < self.prior < np.inf:
-                raise ValueError
-        except (TypeError, ValueError):
-            found.append(f"the prior of systematic {name} must be positive, got {self.prior!r}")
+        prior: Any = self.prior
+        if not isinstance(prior, int | float | np.number) or not 0 < prior < np.inf:
+            found.append(f"the prior of systematic {name} must be positive, got {prior!r}")
         return found
-
-
-def _is_file(given: Any) -> bool:
-    return hasattr(given, "__fspath__")
 
 
 class Curves(NamedTuple):
