@@ -14,7 +14,7 @@ import numpy as np
 
 from sparker import Systematic
 
-N_REFERENCE, N_DATA = 3000, 1000
+N_REFERENCE, N_DATA = 2000, 600
 PER_SIGMA = {"spectrum": 0.1, "jets": 0.01}
 ENERGIES = [0, 2, 3]
 """The columns of a jet that its energy scale changes: pt, energy, mass."""
