@@ -27,6 +27,7 @@ from experiments.power import tables
 from experiments.reliability import tables as reliability_tables
 from experiments.reliability.attack import ATTACKS, GROUPS
 from experiments.softmax.run import SMALLEST, moran, moran_if_uniform
+from experiments.systematics import tables as systematics_tables
 
 import sparker
 
@@ -187,6 +188,11 @@ def test_the_page_on_tables_holds_the_numbers_measured():
 def test_the_page_on_answers_holds_the_numbers_measured():
     text = answers_tables.PAGE.read_text()
     assert answers_tables.page(text, answers_tables.Samples()) == text
+
+
+def test_the_page_on_systematics_holds_the_numbers_measured():
+    text = systematics_tables.PAGE.read_text()
+    assert systematics_tables.page(text) == text
 
 
 def test_the_page_on_reproduction_holds_the_numbers_measured():

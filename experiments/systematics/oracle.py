@@ -19,7 +19,7 @@ from scipy.stats import norm
 from sparker.system.atomic import whole_file
 
 RESULT = Path(__file__).parent / "oracle.json"
-N_NULL, N_SAMPLES = 400, 200
+N_NULL, N_SAMPLES, N_PLANTED = 400, 400, 10
 WIDTH = PER_SIGMA["spectrum"]
 
 
@@ -53,17 +53,18 @@ def likelihood_ratio(x: np.ndarray, *, fitted: bool) -> float:  # (n,) -> ()
 
 def main() -> None:
     """The power of the best test, with nu known and with nu fitted."""
-    from experiments.systematics.run import PLANTED
-
-    found: dict[str, Any] = {"command": "python -m experiments.systematics.oracle"}
+    found: dict[str, Any] = {
+        "command": "python -m experiments.systematics.oracle",
+        "planted": N_PLANTED,
+    }
     for name, fitted in (("known", False), ("fitted", True)):
         rng = np.random.default_rng(0)
         null = [
             likelihood_ratio(rng.exponential(size=N_DATA), fitted=fitted) for _ in range(N_NULL)
         ]
         planted = [
-            likelihood_ratio(spectrum(rng, 0.0, n, False).data[:, 0], fitted=fitted)
-            for n in [PLANTED["spectrum"]] * N_SAMPLES
+            likelihood_ratio(spectrum(rng, 0.0, N_PLANTED, False).data[:, 0], fitted=fitted)
+            for _ in range(N_SAMPLES)
         ]
         above = int(np.sum(np.array(planted) > np.quantile(null, 0.95)))
         found[name] = {"found": above, "samples": N_SAMPLES}
