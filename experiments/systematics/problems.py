@@ -30,6 +30,8 @@ class Sample(NamedTuple):
 
     reference: Rows
     data: Rows
+    up: Rows  # other rows, as the reference would be at +1
+    down: Rows  # and at -1
 
 
 def scaled(rows: Rows, nu: float) -> Rows:
@@ -50,7 +52,8 @@ def spectrum(rng: np.random.Generator, nu: float, n_planted: int, other: bool) -
     data = scaled(rng.exponential(size=(N_DATA - n_planted, 1)), nu)
     planted = rng.normal(*BUMP, size=(n_planted, 1))
     both = np.concatenate([data, planted]) + 0.08 * other
-    return Sample(reference, rng.permutation(both))
+    ends = (scaled(rng.exponential(size=(N_REFERENCE, 1)), end) for end in (1, -1))
+    return Sample(reference, rng.permutation(both), *ends)
 
 
 @cache
@@ -63,25 +66,24 @@ def jets(folder: Path, rng: np.random.Generator, nu: float, n_planted: int, othe
     """Jets of quarks, tops and W bosons, Higgs bosons planted; ``other``: more constituents."""
     ordinary, anomalous = _jets(folder)
     turn = rng.permutation(len(ordinary))
-    n_ordinary = N_DATA - n_planted
-    reference = ordinary[turn[:N_REFERENCE]]
-    data = rescaled(ordinary[turn[N_REFERENCE : N_REFERENCE + n_ordinary]], nu)
+    three = np.split(ordinary[turn[: 3 * N_REFERENCE]], 3)
+    data = rescaled(ordinary[turn[3 * N_REFERENCE :][: N_DATA - n_planted]], nu)
     planted = anomalous[rng.choice(len(anomalous), n_planted, replace=False)]
     both = np.concatenate([data, planted])
     if other:
         both[:, 4] = np.round(1.1 * both[:, 4])
-    return Sample(reference, rng.permutation(both))
+    return Sample(three[0], rng.permutation(both), rescaled(three[1], 1), rescaled(three[2], -1))
 
 
-def declared(problem: str, form: str, reference: Rows) -> list[Systematic]:
+def declared(problem: str, form: str, sample: Sample) -> list[Systematic]:
     """The systematic of a problem as a function, as shifted samples, or as weights."""
     move: Callable[[Rows, float], Rows] = scaled if problem == "spectrum" else rescaled
     if form == "function":
         return [Systematic("scale", function=move)]
     if form == "samples":
-        return [Systematic("scale", up=move(reference, 1), down=move(reference, -1))]
+        return [Systematic("scale", up=sample.up, down=sample.down)]
     assert form == "weights"
     assert problem == "spectrum"
-    x = reference[:, 0]
+    x = sample.reference[:, 0]
     up, down = (np.exp(x - x / scale) / scale for scale in (1.1, 0.9))
     return [Systematic("scale", up=up, down=down)]

@@ -81,10 +81,11 @@ def measured(cell: Cell, number: int, folder: Path | None) -> dict[str, Any]:
         sample = jets(folder, *arguments)
     systematics = []
     if cell.form != NONE:
-        systematics = declared(cell.problem, cell.form, sample.reference)
+        systematics = declared(cell.problem, cell.form, sample)
     began = time.perf_counter()
     result = sparker.test(
-        *sample,
+        sample.reference,
+        sample.data,
         systematics=systematics,
         maximise=cell.maximise,
         n_toys=N_TOYS,
@@ -96,7 +97,7 @@ def measured(cell: Cell, number: int, folder: Path | None) -> dict[str, Any]:
         (pull,) = result.nuisances
         found["pull"] = [round(pull.value, 4), round(pull.error, 4)]
         if cell.problem == "spectrum":
-            found["known"] = round(best_value(*sample), 4)
+            found["known"] = round(best_value(sample.reference, sample.data), 4)
     return found | {"seconds": round(time.perf_counter() - began, 1)}
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/systematics.md, from the records: ``python -m experiments.systematics.tables``."""
+"""The tables of docs/systematics.md: ``python -m experiments.systematics.tables``."""
 
 import json
 import re

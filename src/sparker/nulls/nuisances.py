@@ -54,7 +54,7 @@ class Nuisances(NamedTuple):
             found, covariance = there.best()
             before, values = values, np.clip(found, -FAR * self.prior, FAR * self.prior)
             if np.all(np.abs(values - before) < CLOSE * self.prior):
-                break
+                return there._replace(values=values, covariance=covariance)
         return self.at(observed, values, seed)._replace(covariance=covariance)
 
     def at(self, observed: Samples, values: np.ndarray, seed: int) -> "Profile":
@@ -105,7 +105,7 @@ class Profile(NamedTuple):
 
     nuisances: Nuisances
     given: Samples  # as they came, the reference nominal
-    samples: Samples  # the reference at the values
+    samples: Samples  # the reference at the values, or close to them
     values: np.ndarray  # (K,)
     covariance: np.ndarray  # (K, K) of the best values
 

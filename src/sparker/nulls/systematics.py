@@ -10,6 +10,11 @@ import numpy as np
 
 from sparker.nulls.density_ratio import DensityRatio, Weighted, density_ratio, mixture
 
+MAX_SLOPE = 1.5
+"""The largest change of a log density by one step of a parameter. Where an edge moves, a density
+falls to nothing within one step, but not by the same factor in every part of it: half a step takes
+away half of the rows near the edge."""
+
 
 @dataclass(frozen=True, eq=False)
 class Systematic:
@@ -149,12 +154,14 @@ class Sampled(Variation):
     def _unscaled(self, rows: np.ndarray, folds: np.ndarray) -> Curves:
         first, second = self.ratios
         if self.down is None:
-            return Curves(first(rows, folds), np.zeros(len(rows)))
-        slope = first(rows, folds) / 2
+            slope = np.clip(first(rows, folds), -MAX_SLOPE, MAX_SLOPE)
+            return Curves(slope, np.zeros(len(rows)))
+        slope = np.clip(first(rows, folds) / 2, -MAX_SLOPE, MAX_SLOPE)
         assert second is not None
         # The mean of up and down, beside nominal, is cosh(slope) exp(bend / 2).
         log_cosh = np.logaddexp(slope, -slope) - np.log(2)
-        return Curves(slope, 2 * (second(rows, folds) - log_cosh))
+        bend = 2 * (second(rows, folds) - log_cosh)
+        return Curves(slope, np.clip(bend, -2 * MAX_SLOPE, 2 * MAX_SLOPE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +183,7 @@ class Moved(Variation):
             for sign in (1, -1)
         )
         learned = density_ratio(up, down, place.seed)(place.rows, place.folds) / 2
+        learned = np.clip(learned, -MAX_SLOPE, MAX_SLOPE)
         n = len(place.reference.rows)
         own = place.reference.own / place.reference.own.sum()
         rates = [np.log(own @ np.exp(sign * learned[:n])) for sign in (1, -1)]
