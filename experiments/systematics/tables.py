@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from experiments.systematics.oracle import RESULT as ORACLE
 from experiments.systematics.run import NONE, RESULT, VALUES
+from experiments.systematics.worst import RESULT as WORST
 
 from sparker.calibration.pvalues import clopper_pearson
 
@@ -125,11 +126,32 @@ def oracle(found: Cells) -> list[str]:
     ]
 
 
+def worst(found: Cells) -> list[str]:
+    """The level of a statistic that sees nothing but the nuisance parameter."""
+    measured = json.loads(WORST.read_text())["cells"]
+    values = dict.fromkeys((one["nu"], one["maximised"]) for one in measured)
+    heads = [
+        ("nu from the prior" if nu is None else _nu(nu)) + ", maximised" * around
+        for nu, around in values
+    ]
+    lines = [
+        "| the data constrain it | error | " + " | ".join(heads) + " |",
+        "|---" * (len(heads) + 2) + "|",
+    ]
+    for name in dict.fromkeys(one["constrained"] for one in measured):
+        own = {(one["nu"], one["maximised"]): one for one in measured if one["constrained"] == name}
+        error = np.mean([one["error"] for one in own.values()])
+        shares = [share(own[value]["small"], own[value]["tests"]) for value in values]
+        lines.append(f"| {name} | {error:.2f} | " + " | ".join(shares) + " |")
+    return lines
+
+
 TABLES: dict[str, Callable[[Cells], list[str]]] = {
     "level": level,
     "power": power,
     "pulls": pulls,
     "oracle": oracle,
+    "worst": worst,
 }
 
 

@@ -65,22 +65,8 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     prepared = time.perf_counter()
     # At the nuisance values that fit best, if there are any; on request, around them as well.
     trials = [experiment, *(experiment.elsewhere() if config.maximise else ())]
-    tested: list[tuple[Experiment, Table, Ranked]] = []
     with reporter(config.progress, sum(one.n_toys + 1 for one in trials)) as on_progress:
-        for one in trials:
-            done = sum(before.n_toys + 1 for before, _, _ in tested)
-            # Number 0 is the fit to the data, the others to anomaly-free toys.
-            table = one.run(
-                range(one.n_toys + 1),
-                on_progress=lambda n, done=done: on_progress(done + n),
-                should_stop=lambda table, one=one: (
-                    config.stop is not None and one.rank(table) is not None
-                ),
-            )
-            # Ranks among the toys, one for each width and family, combined and ranked once more.
-            ranked = one.rank(table)
-            assert ranked is not None  # all toys are there, or stop said so
-            tested.append((one, table, ranked))
+        tested = list(ranked_one_by_one(trials, on_progress))
     trained = time.perf_counter()
     # Valid whatever the nuisance values are: the largest p-value.
     largest, table, ranked = max(tested, key=lambda each: each[2].p_value)
@@ -90,6 +76,27 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     if config.maximise:
         found = maximised(found, [(one, ranked.p_value) for one, _, ranked in tested])
     return replace(found, files=tuple(files)) if len(files) == 2 else found
+
+
+def ranked_one_by_one(
+    trials: "Sequence[Experiment]", on_progress: Callable[[float], None]
+) -> "Iterator[tuple[Experiment, Table, Ranked]]":
+    """Make the toys of each, and rank the data among them."""
+    done = 0
+    for one in trials:
+        # Number 0 is the fit to the data, the others to anomaly-free toys.
+        table = one.run(
+            range(one.n_toys + 1),
+            on_progress=partial(lambda done, n: on_progress(done + n), done),
+            should_stop=partial(
+                lambda one, table: one.config.stop is not None and one.rank(table) is not None, one
+            ),
+        )
+        # Ranks among the toys, one for each width and family, combined and ranked once more.
+        ranked = one.rank(table)
+        assert ranked is not None  # all toys are there, or stop said so
+        yield one, table, ranked
+        done += one.n_toys + 1
 
 
 def maximised(found: TestResult, tested: "Sequence[tuple[Experiment, float]]") -> TestResult:

@@ -83,7 +83,8 @@ class Result:
     data_plane: np.ndarray  # (N_D, 2) the data in the plane of the reference's largest variance
     reference_plane: np.ndarray  # (N_R, 2)
     directions: np.ndarray  # (r, 2) what spans that plane, in the r coordinates of the fit
-    reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
+    reference_weights: np.ndarray | None
+    """(N_R,) as given, times what nuisance parameters make of them; None where all are the same."""
     data: np.ndarray  # (N_D, d) the data as numbers, see ``encoding``
     reference: np.ndarray  # (n, d) reference rows as numbers, some if they are very many
     reference_rows: np.ndarray  # (n,) which of the N_R they are

@@ -1,6 +1,7 @@
 """The reference at some values of its nuisance parameters, and at those that fit the data best."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -59,45 +60,49 @@ class Nuisances(NamedTuple):
 
     def at(self, observed: Samples, values: np.ndarray, seed: int) -> "Profile":
         """The samples with the reference at these values, and what changes around them."""
-        n_reference = len(observed.reference)
-        rows = observed.reference.shown
+        n = len(observed.reference)
         named = {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}
-        if self.moved is not None:
-            rows = self.moved(named)
+        moved = None if self.moved is None else self.moved(named)
+        rows = observed.reference.shown if moved is None else moved
         rng = np.random.default_rng([seed, FOLDS])
-        folds = np.concatenate(
-            [np.arange(n_reference), rng.integers(N_FOLDS, size=len(observed.data))]
-        )
-        pooled = np.concatenate([rows, observed.data])
+        folds = np.append(np.arange(n), rng.integers(N_FOLDS, size=len(observed.data)))
         reference = Weighted(rows, observed.weights)
-        own = np.ones(len(pooled))
-        if observed.weights is not None and observed.data_weights is not None and not self.moved:
-            own = np.concatenate([observed.weights, observed.data_weights]).astype(float)
-        elif observed.weights is not None:
-            # What the weight of a data row would be is learned from those of the reference.
-            own = np.exp(density_ratio(reference, Weighted(rows), seed)(pooled, folds))
+        pooled = np.concatenate([rows, observed.data])
         place = Place(named, reference, pooled, folds, self.moved, seed)
         curves = [one.curves(place) for one in self.variations]
         slope, bend = (np.stack(parts, axis=1) for parts in zip(*curves, strict=True))
         tilt = Tilt(slope, bend, values, self.prior, None, seed)
         # Rows that functions moved are where they should be; what else is there is a weight.
         still = np.where([one.moves for one in self.variations], 0.0, values)
-        nominal = Tilt(slope, bend, np.zeros(len(values)), self.prior, None, seed)
-        measure = own * np.exp(nominal.log_ratio(still))
+        own = self._own_weights(observed, place)
+        measure = own * np.exp(replace(tilt, base=np.zeros(len(values))).log_ratio(still))
         expected = observed.expected
         if expected is not None:
-            expected *= float(measure[:n_reference].sum() / own[:n_reference].sum())
-        weights, of_data = measure[:n_reference], measure[n_reference:]
+            expected *= float(measure[:n].sum() / own[:n].sum())
         uneven = np.ptp(measure) > 0
-        largest = measure.max()
-        placed = observed._replace(
-            reference=observed.reference if self.moved is None else Held(rows, rows),
-            weights=weights / largest if uneven else None,
-            data_weights=of_data / largest if uneven else None,
+        measure = measure / measure.max()
+        there = observed._replace(
+            reference=observed.reference if moved is None else Held(moved, moved),
+            weights=measure[:n] if uneven else None,
+            data_weights=measure[n:] if uneven else None,
             expected=expected,
-            tilt=Tilt(slope, bend, values, self.prior, expected, seed),
+            tilt=replace(tilt, expected=expected),
         )
-        return Profile(self, observed, placed, values, np.diag(tilt.prior**2))
+        return Profile(self, observed, there, values, np.diag(self.prior**2))
+
+    def _own_weights(self, observed: Samples, place: Place) -> np.ndarray:  # (N,)
+        """The weights of the nominal reference, at all rows.
+
+        Where those of the data rows are not known, or rows have moved, they are learned from the
+        weights of the reference rows.
+        """
+        if observed.weights is None:
+            return np.ones(len(place.rows))
+        if observed.data_weights is not None and self.moved is None:
+            return np.concatenate([observed.weights, observed.data_weights]).astype(float)
+        unweighted = Weighted(place.reference.rows)
+        learned = density_ratio(place.reference, unweighted, place.seed)
+        return np.exp(learned(place.rows, place.folds))
 
 
 class Profile(NamedTuple):
