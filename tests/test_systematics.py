@@ -409,5 +409,8 @@ def test_functions_move_the_users_own_rows():
     )  # fmt: skip
     energy_pull, pedestal_pull = (one.value for one in result.nuisances)
     moved = pedestal(energy(frame, energy_pull), pedestal_pull)
-    np.testing.assert_allclose(result.reference[:, 0], moved.pt)
+    # To where the best values are, or within a twentieth of a standard deviation of them.
+    near = 0.05 * (0.1 * frame.pt + 0.05)
+    assert np.all(np.abs(result.reference[:, 0] - moved.pt) <= near)
+    assert not np.any(result.reference[:, 0] == frame.pt)
     assert Moved("energy", 1.0).moves
