@@ -30,6 +30,7 @@ from experiments.power import tables
 from experiments.reliability import tables as reliability_tables
 from experiments.reliability.attack import ATTACKS, GROUPS
 from experiments.softmax.run import SMALLEST, moran, moran_if_uniform
+from experiments.systematics import tables as systematics_tables
 
 import sparker
 
@@ -212,6 +213,11 @@ def test_the_page_on_many_samples_holds_the_numbers_measured():
     text = many_tables.PAGE.read_text()
     assert many_tables.page(text) == text
     assert "| own toys, means | 3 of 10 |" in text
+
+
+def test_the_page_on_systematics_holds_the_numbers_measured():
+    text = systematics_tables.PAGE.read_text()
+    assert systematics_tables.page(text) == text
 
 
 def test_the_page_on_reproduction_holds_the_numbers_measured():

@@ -89,6 +89,7 @@ def test_what_is_not_in_the_table_goes_together(pair):
 RNG = np.random.default_rng(0)
 REFERENCE, DATA = RNG.normal(size=(40, 2)), RNG.normal(size=(10, 2))
 WEIGHTS = np.linspace(1, 2, 40)
+SYSTEMATICS = {"systematics": [sparker.Systematic("s", up=WEIGHTS)]}
 ARGUMENTS = {
     "groups": {"groups": (np.arange(40), 40 + np.arange(10))},
     "group_rows": {"null": sparker.Permutation(group_rows=2)},
@@ -96,6 +97,8 @@ ARGUMENTS = {
     "weights": {"reference_weights": WEIGHTS},
     "data_weights": {"reference_weights": (WEIGHTS, np.linspace(1, 2, 10))},
     "expected": {"expected": 10.0},
+    "systematics": SYSTEMATICS,
+    "maximise": {"maximise": True, **SYSTEMATICS},
     "null": {"null": sparker.Permutation()},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
     "scheme in memory": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
@@ -197,7 +200,8 @@ VALUES = {
     "--scheduler": ["tcp://x:1"], "--store": ["s"], "--only": ["0:5"], "--alpha": [0.1],
     "--text": ["t"], "--images": ["i"], "--observables": ["o"], "--report": ["r.html"],
     "--rows": ["r.csv"], "--save": ["s.npz"], "--fdr": [0.1], "--shared": [], "--reports": ["d"],
-    "several DATA": [],
+    "several DATA": [], "--systematic": ["s=weights:w"],
+    "--normalisation": [0.1], "--maximise": [],
 }  # fmt: skip
 """What follows the options of ``sparker test``."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sparker.generators import closest
     from sparker.many import ManyResult, test_many
     from sparker.monitor import Monitor
-    from sparker.nulls import Permutation, Simulator
+    from sparker.nulls import Permutation, Simulator, Systematic
     from sparker.power import power_study
     from sparker.result import TestResult
     from sparker.streaming.reference import stream
@@ -44,6 +44,7 @@ __all__ = [
     "Sequential",
     "Simulator",
     "SparKer",
+    "Systematic",
     "TestConfig",
     "TestResult",
     "WidthConfig",
@@ -87,7 +88,7 @@ _HOMES = {
     "generators": ("closest",),
     "many": ("ManyResult", "test_many"),
     "monitor": ("Monitor",),
-    "nulls": ("Permutation", "Simulator"),
+    "nulls": ("Permutation", "Simulator", "Systematic"),
     "power": ("power_study",),
     "result": ("TestResult",),
     "streaming.reference": ("stream",),

@@ -28,6 +28,9 @@ FEATURES = {
     "weights": Feature("reference_weights", "--weights"),
     "data_weights": Feature("reference_weights of the data rows", "--data-weights"),
     "expected": Feature("expected", "--expected"),
+    "systematics": Feature("systematics", "--systematic"),
+    "normalisation": Feature("normalisation", "--normalisation"),
+    "maximise": Feature("maximise", "--maximise"),
     "null": Feature("null", "--null"),
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
@@ -66,6 +69,8 @@ NO_TOYS = "it bets, and makes no toys"
 ROW_BY_ROW = "it bets on single rows, each of which counts as one"
 ANEW = "the samples of a power study are drawn anew"
 
+OF_ROWS = "nuisance parameters change the odds of single rows"
+
 CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"streamed", "groups"}): BLOCKS,
     frozenset({"streamed", "strata"}): BLOCKS,
@@ -77,6 +82,11 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"groups", "expected"}): "rows that belong together do not count as Poisson",
     frozenset({"groups", "weights"}): "rows that belong together carry no weights of their own",
     frozenset({"strata", "expected"}): "within strata the numbers of data rows are as observed",
+    frozenset({"streamed", "systematics"}): "nuisance parameters are fitted to all rows in memory",
+    frozenset({"systematics", "groups"}): OF_ROWS,
+    frozenset({"systematics", "strata"}): OF_ROWS,
+    frozenset({"systematics", "simulator"}): "its toys know nothing of nuisance parameters",
+    frozenset({"maximise", "some toys"}): "toys of several nuisance values are not merged",
     frozenset({"simulator", "groups"}): AS_THEY_COME,
     frozenset({"simulator", "strata"}): AS_THEY_COME,
     frozenset({"simulator", "group_rows"}): AS_THEY_COME,
@@ -87,7 +97,7 @@ CONFLICTS: dict[frozenset[str], str] = {
     **{frozenset({"some toys", name}): NO_VERDICT for name in OF_THE_VERDICT},
     **{
         frozenset({"monitor", name}): NO_DATA
-        for name in ("streamed", "groups", "strata", "null", "data_weights")
+        for name in ("streamed", "groups", "strata", "null", "data_weights", "systematics")
     },
     frozenset({"monitor", "expected"}): "a monitor expects its batch size; with poisson=True it "
     "lets batches fluctuate around that",
@@ -116,6 +126,10 @@ CONFLICTS: dict[frozenset[str], str] = {
         frozenset({"shared", name}): NONE_TWICE
         for name in ("streamed", "groups", "strata", "weights", "expected")
     },
+    **{
+        frozenset({name, "systematics"}): "nuisance parameters are fitted to one sample"
+        for name in ("many", "closest", "anytime")
+    },
     frozenset({"shared", "stop"}): "every sample is compared with all of the toys",
     frozenset({"shared", "cluster"}): "toys that all samples share are made here",
     **{
@@ -137,7 +151,7 @@ CONFLICTS: dict[frozenset[str], str] = {
     },
     **{
         frozenset({"power", name}): ANEW
-        for name in ("streamed", "groups", "strata", "weights", "store")
+        for name in ("streamed", "groups", "strata", "weights", "store", "systematics")
     },
     frozenset({"power", "expected"}): "a power study expects n_data; with poisson=True it lets "
     "samples fluctuate around that",
@@ -146,6 +160,8 @@ CONFLICTS: dict[frozenset[str], str] = {
 
 NEEDS: dict[tuple[str, str], str] = {
     ("memory", "streamed"): "it says what streaming may take",
+    ("normalisation", "expected"): "it is the uncertainty of that",
+    ("maximise", "systematics"): "it is over the values of nuisance parameters",
     ("group_rows", "groups"): "it says how many rows of a group take part",
     ("data_weights", "weights"): "weights of both samples are compared",
     ("pool", "simulator"): "its rows are what the simulator gives",

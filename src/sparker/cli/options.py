@@ -137,7 +137,7 @@ statistic_option = click.option(
 
 FEATURES = {
     "stream": "streamed", "scheduler": "cluster", "only": "some toys", "steps": "widths",
-    "as_json": "json",
+    "as_json": "json", "systematic": "systematics",
 }  # fmt: skip
 """Options whose features have another name in ``sparker.together``."""
 
@@ -152,6 +152,8 @@ def check_together(*more: str) -> None:
             given |= {feature}
     if context.params.get("null") == "simulator":
         given |= {"simulator", "simulator by name", "scheme in memory"}
+    if "normalisation" in given:
+        given |= {"systematics"}
     if "statistic" in given:
         given |= {"statistic in memory"}
     together.check(given, as_options=True)

@@ -32,6 +32,7 @@ from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import of_rows, picture_column, picture_files
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
 from sparker.cli.speak import speak, to_json, write_rows
+from sparker.cli.systematics import columns_of, files_of, systematic_options, systematics
 from sparker.cli.terminal import BadInput, answer_json, reader_may_leave
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 @click.option(
     "--expected", type=Real(max=1e15), help="Expected number of data rows, to test it as well."
 )
+@systematic_options
 @click.option("--groups", help="Column of both files; rows of a group are relabelled together.")
 @click.option(
     "--group-rows",
@@ -147,7 +149,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     check_share(options["only"], settings["n_toys"])
     check_outputs(
         {f"--{name}": options[name] for name in ("report", "rows", "save")},
-        [reference, data, options["pool"]],
+        [reference, data, options["pool"], *files_of(options["systematic"])],
     )
     stop = _stop(options["stop"])
     _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
@@ -161,7 +163,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         columns=options["columns"],
         ignore=options["ignore"],
         key=options["key"],
-        reference_extra=[*both, *weights],
+        reference_extra=list(dict.fromkeys([*both, *weights, *columns_of(options["systematic"])])),
         data_extra=[*both, *data_weights, *shown],
         on_disk=options["stream"],
     )
@@ -179,6 +181,9 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         "null": _null(options["null"], options["pool"], options["group_rows"], first),
         "reference_weights": all_weights,
         "expected": options["expected"],
+        "systematics": systematics(options["systematic"], first, options["key"]),
+        "normalisation": options["normalisation"],
+        "maximise": options["maximise"],
         "groups": _of_both(options["groups"], first, second),
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],

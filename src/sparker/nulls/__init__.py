@@ -31,19 +31,25 @@ from sparker.nulls.experiments import (
     toy_rng,
 )
 from sparker.nulls.inputs import Samples, Weights, samples
+from sparker.nulls.nuisances import Nuisances, Profile, Pull
 from sparker.nulls.permutation import Permutation
 from sparker.nulls.resample import Resample
 from sparker.nulls.shared import blocks_of, hold_out, shared_toys
 from sparker.nulls.simulator import Simulator
+from sparker.nulls.systematics import Systematic
 
 __all__ = [
     "Experiments",
     "Fitted",
+    "Nuisances",
     "Permutation",
+    "Profile",
+    "Pull",
     "Resample",
     "Samples",
     "Scheme",
     "Simulator",
+    "Systematic",
     "ToySource",
     "Weights",
     "blocks_of",
