@@ -51,7 +51,7 @@ print(f"{len(data)} events recorded, {EXPECTED} expected; {is_signal.sum()} are 
 # in the p-value, since the toys were searched everywhere, too.
 #
 # ``explain=False``: lists of rows and regions with p-values of their own need rows that can stand
-# for each other one by one, which weighted ones cannot. What the kernels learned is looked at below.
+# for each other one by one, which weighted ones cannot. What the kernels learned is shown below.
 def draw(rng, n):
     """Anomaly-free events, new ones every time."""
     return rng.exponential(size=(n, 1))
