@@ -5,9 +5,11 @@ wherever the repository is looked at, and a link to a script or a JSON file is a
 """
 
 import os
+import re
 import shutil
 import warnings
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -40,7 +42,7 @@ copybutton_only_copy_prompt_lines = True
 
 # The reference, from docstrings in Google's style.
 autodoc_member_order = "bysource"
-autodoc_typehints_format = "short"
+autodoc_typehints = "none"  # an ArrayLike would fill the page; docstrings say what goes in
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 python_maximum_signature_line_length = 88
@@ -83,8 +85,17 @@ def copy_reports(app: Sphinx, error: Exception | None) -> None:
         shutil.copy(report, Path(app.outdir) / "docs" / "gallery")
 
 
+def name_functions(*event: Any) -> tuple[str, str] | None:
+    """Write a default that is a function by its name."""
+    *_, signature, returned = event
+    if signature is None:
+        return None
+    return re.sub(r"<function (\w+)( at \w+)?>", r"\1", signature), returned
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.connect("autodoc-process-signature", name_functions)
     app.connect("source-read", take_up_the_rest)
     app.connect("build-finished", copy_reports)
 
@@ -100,6 +111,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
     "show_prev_next": True,
+    "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
