@@ -71,7 +71,7 @@ print(sparker.load(OUTPUT / "monitor.npz").summary())
 #
 # .. code-block:: yaml
 #
-#     - run: pip install sparker
+#     - run: pip install ./sparker
 #     - run: sparker watch monitor.npz batches/ --alpha 0.01 --journal watch.jsonl --reports alarms
 #     - uses: actions/upload-artifact@v4
 #       if: failure()

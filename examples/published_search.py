@@ -95,7 +95,8 @@ figure.savefig(OUTPUT / "published_search.png")
 # %%
 # Where, and which events
 # -----------------------
-# The learned log density ratio f(x), at the width that stands out most, points to the bump.
+# The learned log density ratio f(x) rises towards the bump. It is smooth: the width that stands out
+# most is a wide one here.
 x = np.linspace(0, 10, 500)
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 axes.plot(x, result.log_ratio(x[:, None]), color="k")
