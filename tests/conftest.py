@@ -45,7 +45,7 @@ LONGEST = (
     *("stream", "cluster", "report", "result", "scan", "store", "baselines", "cli", "batch"),
     *("nulls", "estimator", "levels", "power", "plots", "memory", "pvalues", "reference_fit"),
     *("terminal", "insight", "monitor", "watch", "compile_cache", "robustness", "experiments"),
-    *("columns", "any_table", "widths", "archives", "outputs", "poisoned_files"),
+    *("columns", "any_table", "widths", "archives", "outputs", "poisoned_files", "site"),
 )
 """Files that begin first, so that no long one is left to a single process in the end."""
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sparker.streaming.reference import stream
     from sparker.tables.errors import DataWarning
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "AnytimeMonitor",
