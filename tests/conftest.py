@@ -24,6 +24,9 @@ if jaxlib.__version__.startswith("0.10."):
 # Programs compiled once serve all test files, their processes and the commands they start. The
 # first process, from which the others have it, makes the folder.
 CACHE = "JAX_COMPILATION_CACHE_DIR"
+# A worker has a core of its own: threads of two workers that wait for each other's cores take ten
+# times as long. Workers have it from the first process.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 if CACHE not in os.environ:
     os.environ[CACHE] = tempfile.mkdtemp(prefix="sparker-compiled-")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
@@ -42,7 +45,7 @@ LONGEST = (
     *("stream", "cluster", "report", "result", "scan", "store", "baselines", "cli", "batch"),
     *("nulls", "estimator", "levels", "power", "plots", "memory", "pvalues", "reference_fit"),
     *("terminal", "insight", "monitor", "watch", "compile_cache", "robustness", "experiments"),
-    *("columns", "any_table", "widths", "archives", "outputs", "poisoned_files"),
+    *("columns", "any_table", "widths", "archives", "outputs", "poisoned_files", "site"),
 )
 """Files that begin first, so that no long one is left to a single process in the end."""
 

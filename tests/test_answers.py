@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,19 @@ def test_the_bound_of_missing_rows_sees_a_hole():
     toys = TwoSample(points, (1 - labels) * odds, labels)
     found = bound.at_least(toys, orders.orders(points, points, rng, 40), 0.05, given=True)
     assert 20 < found.missing < 130
+
+
+def test_counts_of_all_toys_are_not_kept_order_by_order():
+    rng = np.random.default_rng(0)
+    is_data = np.argsort(rng.random((201, 20))) < 6
+    toys = TwoSample(np.zeros((20, 1)), np.where(is_data, 0, 6 / 14), is_data.astype(float))
+    many = (orders.Order("places", rng.permutation(20)) for _ in range(1000))
+    tracemalloc.start()
+    bound.at_least(toys, many, 0.05, given=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    counts_of_toys = 2 * len(orders.sizes(20)) * 201 * 8
+    assert peak < 1000 * counts_of_toys / 2
 
 
 def test_anomalous_rows_leave_fewer_ordinary_ones():

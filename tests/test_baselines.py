@@ -293,6 +293,16 @@ def test_frechet_and_mahalanobis_are_those_of_the_moments():
         np.testing.assert_allclose(mahalanobis[toy], distance.mean(), rtol=1e-8)
 
 
+@pytest.mark.parametrize("method", [Frechet(), Mahalanobis()])
+def test_columns_beyond_the_number_of_rows_cost_no_pairs_of_columns(method):
+    batch = pool(3)
+    more = np.linalg.qr(np.random.default_rng(1).normal(size=(2 * N_ROWS, 3)))[0]
+    turned = batch._replace(points=batch.points @ more.T)  # the same rows in many columns
+    np.testing.assert_allclose(evaluate(method, turned), evaluate(method, batch), rtol=1e-6)
+    wide = batch._replace(points=np.ones((N_ROWS, 10**6), np.float32))
+    assert prepare(method, batch.points).room(wide).fixed < 10 * 8 * N_ROWS * 10**6
+
+
 def test_a_direction_in_which_the_reference_does_not_vary_is_left_out():
     batch = pool(2)
     flat = batch._replace(points=np.column_stack([batch.points, batch.points.sum(1)]))

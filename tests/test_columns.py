@@ -435,7 +435,7 @@ def test_the_library_is_known(library, name):
         (pl.Series([timedelta(seconds=90), None, timedelta(0)]), [90, np.nan, 0]),
         (pl.Series([None, None, None]), [np.nan] * 3),
         (pa.array([2**60, None, 1]), [2**60, np.nan, 1]),  # pyarrow does not round
-        (pa.array([1, 2, None], pa.float16()), [1, 2, np.nan]),
+        (pa.array(np.array([1, 2, np.nan], np.float16), from_pandas=True), [1, 2, np.nan]),
         (pa.array([90, None, 1], pa.duration("s")), [90, np.nan, 1]),
     ],
 )

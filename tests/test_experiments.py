@@ -14,6 +14,8 @@ import reference
 from experiments import record
 from experiments.annealing.problem import without_fluctuations
 from experiments.answers import tables as answers_tables
+from experiments.anytime import streams
+from experiments.anytime import tables as anytime_tables
 from experiments.columns import tables as columns_tables
 from experiments.competition.run import n_places
 from experiments.derivatives.run import MODEL, derivatives, sign_changes
@@ -24,10 +26,12 @@ from experiments.losses import tables as losses_tables
 from experiments.losses.extreme_tail import Readings, gain
 from experiments.losses.training import Training, statistics, trained
 from experiments.losses.variants import ours
+from experiments.many import tables as many_tables
 from experiments.power import tables
 from experiments.reliability import tables as reliability_tables
 from experiments.reliability.attack import ATTACKS, GROUPS
 from experiments.softmax.run import SMALLEST, moran, moran_if_uniform
+from experiments.systematics import tables as systematics_tables
 
 import sparker
 
@@ -187,9 +191,36 @@ def test_the_page_on_tables_holds_the_numbers_measured():
     assert embed_tables.page(text) == text
 
 
+def test_the_page_on_streams_holds_the_numbers_measured():
+    text = anytime_tables.PAGE.read_text()
+    assert anytime_tables.page(text) == text
+
+
+def test_rows_of_a_stream_are_anomalous_from_the_change_on():
+    """Far too many at +3 after it, and none more than usual before."""
+    rows = list(streams.batches("outlying", 0.05, 0))
+    high = np.array([np.mean(batch[:, 0] > 2.5) for batch in rows])
+    assert len(rows) == streams.HORIZON
+    assert high[: streams.QUIET].mean() < 0.015
+    assert high[streams.QUIET :].mean() > 0.03
+    again = list(streams.batches("outlying", 0.05, 0))
+    np.testing.assert_array_equal(rows[-1], again[-1])
+
+
 def test_the_page_on_answers_holds_the_numbers_measured():
     text = answers_tables.PAGE.read_text()
     assert answers_tables.page(text, answers_tables.Samples()) == text
+
+
+def test_the_page_on_many_samples_holds_the_numbers_measured():
+    text = many_tables.PAGE.read_text()
+    assert many_tables.page(text) == text
+    assert "| own toys, means | 3 of 10 |" in text
+
+
+def test_the_page_on_systematics_holds_the_numbers_measured():
+    text = systematics_tables.PAGE.read_text()
+    assert systematics_tables.page(text) == text
 
 
 def test_the_page_on_reproduction_holds_the_numbers_measured():

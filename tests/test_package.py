@@ -1,13 +1,19 @@
 """The package as a whole: what it offers, what importing costs, what the command line says."""
 
 import ast
+import os
+import re
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import tomllib
+import venv
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -74,6 +80,71 @@ def test_the_wheel_has_everything_that_is_not_code_too():
     assert {str(path.relative_to(source)) for path in own} <= packed
     templates = {f"sparker/report/templates/report.{suffix}" for suffix in ("html", "css", "js")}
     assert {"sparker/py.typed", *templates} <= packed
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Made of the sdist, so that nothing that the wheel needs is missing there."""
+    folder = tmp_path_factory.mktemp("release")
+    (sdist,) = SdistBuilder(str(ROOT)).build(directory=str(folder))
+    with tarfile.open(sdist) as packed:
+        packed.extractall(folder, filter="data")
+    (source,) = (path for path in folder.iterdir() if path.is_dir())
+    (built,) = WheelBuilder(str(source)).build(directory=str(folder), versions=["standard"])
+    return Path(built)
+
+
+def empty_environment(folder: Path) -> Path:
+    venv.create(folder, with_pip=False)
+    return folder / ("Scripts" if os.name == "nt" else "bin")
+
+
+def install(programs: Path, *arguments: str) -> None:
+    pip = (sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "-q")
+    done = run(*pip, *arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_wheel_made_of_the_sdist_works_in_an_empty_environment(wheel, tmp_path):
+    programs = empty_environment(tmp_path / "env")
+    install(programs, "--no-deps", "--no-index", str(wheel))
+    # What it depends on comes from here, but not the package itself: its own folder is asked first.
+    (packages,) = (tmp_path / "env").glob("[Ll]ib/**/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    code = (
+        "import sparker, sys; print(sparker.__version__, sparker.__file__.startswith(sys.prefix))"
+    )
+    for command, said in (
+        (("python", "-c", code), f"{sparker.__version__} True"),
+        (("sparker", "--version"), f"sparker, version {sparker.__version__}"),
+    ):
+        done = subprocess.run(
+            [programs / command[0], *command[1:]],
+            **{"cwd": tmp_path, "env": own, "capture_output": True, "text": True, "check": False},
+        )
+        assert done.stdout.strip() == said, done.stderr
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_all_it_needs(wheel, tmp_path):
+    programs = empty_environment(tmp_path / "env")
+    install(programs, str(wheel))
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [programs / "sparker", "demo"],
+        **{"cwd": tmp_path, "env": own, "capture_output": True, "text": True, "check": False},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "hidden 0" in done.stdout
+    assert (tmp_path / "sparker-demo.html").exists()
+
+
+def test_the_version_is_the_same_everywhere():
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == sparker.__version__
+    assert sparker.__version__ in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_every_command_has_an_example():

@@ -6,6 +6,7 @@ They do not reach for other files, and they take neither this process nor its me
 import gzip
 import json
 import os
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -15,8 +16,10 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import uproot
 from click.testing import CliRunner
 from experiments.reliability.damage import mutated
+from experiments.reliability.elsewhere import write_tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_tables import NAMED, UNNAMED
@@ -90,6 +93,41 @@ def test_no_file_is_read_that_was_not_named(reaching, how):
         refuse(reaching[how], "has 'events/X' in another file", key="events/X/more")
 
 
+OPENED = """
+import sys
+opened = []
+sys.addaudithook(lambda event, of: opened.append(str(of[0])) if event == "open" else None)
+from sparker.tables.formats.root import open_root
+from pathlib import Path
+for name in sys.argv[1:]:
+    with open_root(Path(name), None) as source:
+        for column, _, cells in source.pieces(source.names, False):
+            print(column, cells.tolist())
+print(sorted({Path(name).name for name in opened if name.endswith(".root")}))
+"""
+
+
+def test_a_root_file_sends_nobody_to_another_one(tmp_path):
+    write_tree(tmp_path / "secret.root", {"secret": np.arange(3.0)})
+    write_tree(tmp_path / "a.root", {"x": np.arange(3.0)}, friend="secret.root")
+    write_tree(tmp_path / "b.root", {"y": np.arange(3.0)}, lies_in="secret.root")
+    with uproot.open(tmp_path / "a.root", minimal_ttree_metadata=False) as file:
+        assert [friend.classname for friend in file["events"].member("fFriends")]
+    with uproot.open(tmp_path / "b.root", minimal_ttree_metadata=False) as file:
+        assert file["events/y"].member("fFileName") == "secret.root"
+    said = subprocess.run(
+        [sys.executable, "-c", OPENED, "a.root", "b.root"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.splitlines() == [
+        "x [0.0, 1.0, 2.0]", "y [0.0, 1.0, 2.0]", "['a.root', 'b.root']"
+    ]  # fmt: skip
+
+
 def test_a_table_that_was_never_written_is_none(tmp_path):
     path = tmp_path / "x.h5"
     with h5py.File(path, "w") as file:
@@ -151,10 +189,11 @@ def reader_that(monkeypatch):
 def test_what_becomes_of_the_reader_does_not_become_of_us(
     path, reader_that, monkeypatch, does, message, after_rows
 ):
+    wait = 4 if "sleep" in does else 100  # to work for a second takes long on a busy machine
     monkeypatch.setattr(apart, "MAX_SECONDS", 1)
-    monkeypatch.setattr(apart, "MAX_WAIT", 4)
+    monkeypatch.setattr(apart, "MAX_WAIT", wait)
     if after_rows:
-        does = f"apart._limit(1, 4)\n    {does}"  # as before the next row
+        does = f"apart._limit(1, {wait})\n    {does}"  # as before the next row
     reader_that(does, after_rows=after_rows)
     refuse(path, message)
     monkeypatch.undo()
@@ -342,6 +381,15 @@ def test_more_columns_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, 
         monkeypatch.undo()
         write_h5(path, np.zeros((1, 2**20 + 1), bool))
         refuse(path, "has 1,048,577 columns, and at most 1,048,576 can be told apart")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_array_that_stands_there_twice_is_refused(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, X=ROWS)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("X.npy", archive.read("X.npy"))
+    refuse(path, "has an array twice under one name")
 
 
 def test_values_of_a_line_are_counted_before_each_has_a_name(tmp_path, monkeypatch):

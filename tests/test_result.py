@@ -686,6 +686,19 @@ def test_whitening_leaves_out_directions_without_variance():
     transform = sparker.whiten(wide)
     assert transform(wide).shape == (10, 9)
     np.testing.assert_allclose(transform.inverse(transform(wide)), wide, atol=1e-6)
+    np.testing.assert_allclose(np.cov(transform(wide).T, bias=True), np.eye(9), atol=1e-9)
+
+
+@pytest.mark.parametrize("way", [sparker.decorrelate, sparker.whiten])
+def test_of_very_many_columns_no_pairs_are_taken(way):
+    wide = np.random.default_rng(0).normal(size=(4, 9000)) + np.arange(4)[:, None]
+    tracemalloc.start()
+    fitted = way(wide)(wide)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 9000**2 / 10
+    if way is sparker.decorrelate:
+        np.testing.assert_array_equal(fitted, sparker.standardise(wide)(wide))
 
 
 def directions(points):

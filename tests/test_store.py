@@ -368,6 +368,7 @@ def test_a_store_that_was_made_read_only_is_refused_before_anything_is_made(
     with pytest.raises(ValueError, match="cannot be written: Permission denied"):
         run(store=store, n_toys=30)
     assert fits == []
+    assert_same(run(store=store), whole())  # nothing has to be written: all toys are there
 
 
 # Shared out and brought together.
@@ -814,6 +815,14 @@ def test_an_edited_manifest_is_noticed(tmp_path):
 def test_a_manifest_made_to_do_harm_is_refused(content, message, tmp_path):
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(ValueError, match=f"manifest.json cannot be read: .*{message}|{message}"):
+        cheap(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", ["manifest.json", "toys-000000-000003.npz"])
+def test_nobody_waits_for_what_comes_out_of_a_pipe(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=f"{name} .*it is no ordinary file"):
         cheap(tmp_path)
 
 

@@ -39,8 +39,8 @@ def test_a_conflict_is_said_in_both_spellings(both, as_options):
     (said,) = [text for text in problems(both, as_options=as_options) if "does not go with" in text]
     assert all(name in said for name in names)
     called = both & set(FRAMES)  # then the other one has to go
-    (other,) = (both - called) if called else ("",)
-    spelt = FEATURES[other][as_options] if called else ""
+    other = next(feature for feature in FEATURES if feature in both)
+    spelt = FEATURES[other][as_options]
     remedy = f"leave {spelt} out" if called else "leave one of them out"
     assert said.endswith(f", since {CONFLICTS[both]}; {remedy}")
     with pytest.raises(ValueError, match=re.escape(said)):
@@ -89,6 +89,7 @@ def test_what_is_not_in_the_table_goes_together(pair):
 RNG = np.random.default_rng(0)
 REFERENCE, DATA = RNG.normal(size=(40, 2)), RNG.normal(size=(10, 2))
 WEIGHTS = np.linspace(1, 2, 40)
+SYSTEMATICS = {"systematics": [sparker.Systematic("s", up=WEIGHTS)]}
 ARGUMENTS = {
     "groups": {"groups": (np.arange(40), 40 + np.arange(10))},
     "group_rows": {"null": sparker.Permutation(group_rows=2)},
@@ -96,6 +97,8 @@ ARGUMENTS = {
     "weights": {"reference_weights": WEIGHTS},
     "data_weights": {"reference_weights": (WEIGHTS, np.linspace(1, 2, 10))},
     "expected": {"expected": 10.0},
+    "systematics": SYSTEMATICS,
+    "maximise": {"maximise": True, **SYSTEMATICS},
     "null": {"null": sparker.Permutation()},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
     "scheme in memory": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
@@ -108,6 +111,8 @@ ARGUMENTS = {
     "stop": {"stop": sparker.Sequential()},
     "store": {"store": "store"},
     "cluster": {"cluster": object()},
+    "row by row": {"groups": (np.arange(40), 40 + np.arange(10))},
+    "shared": {"shared": True},
 }
 """How the library is given a feature; others come with what is called, or only as an option."""
 
@@ -124,11 +129,23 @@ def some_toys(reference, data, **settings):
     return sparker.run_toys(reference, data, only=[0], **{"store": "store", **settings})
 
 
-CALLS = {"monitor": calibrate, "power": study, "some toys": some_toys}
+def many(reference, data, **settings):
+    return sparker.test_many(reference, {"one": data}, **settings)
+
+
+def closest(reference, data, **settings):
+    settings.pop("n_toys")
+    return sparker.closest(data, {"one": reference}, **settings)
+
+
+CALLS = {
+    "monitor": calibrate, "power": study, "some toys": some_toys, "many": many, "closest": closest,
+}  # fmt: skip
 IN_LIBRARY = [
     both for both in CONFLICTS
     if both - {"streamed"} <= ARGUMENTS.keys() | CALLS.keys()
     and both != {"simulator", "group_rows"}  # only one scheme is given at a time
+    and both != {"many", "some toys"}  # only one of them is called
     and both != {"some toys", "stop"}  # which run_toys leaves to test
 ]  # fmt: skip
 
@@ -146,13 +163,13 @@ def _no_fits(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("_no_fits")
 @pytest.mark.parametrize("both", IN_LIBRARY, ids=id_of)
 def test_the_library_refuses_it_before_any_fit(both, tmp_path):
-    call, settings = sparker.test, {"n_toys": 40}
+    call, settings = (many if "shared" in both else sparker.test), {"n_toys": 40}
     for feature in both:
         settings |= ARGUMENTS.get(feature, {})
         call = CALLS.get(feature, call)
     reference = sparker.stream(REFERENCE) if "streamed" in both else REFERENCE
     said = re.escape(problems(both)[0])
-    if "streamed" in both and call is not sparker.test:  # nobody else takes one
+    if "streamed" in both and call not in (sparker.test, many, closest):  # nobody else takes one
         said = "only sparker.test takes a streamed reference"
     with pytest.raises(ValueError, match=said):
         call(reference, DATA, **settings)
@@ -185,6 +202,8 @@ VALUES = {
     "--scheduler": ["tcp://x:1"], "--store": ["s"], "--only": ["0:5"], "--alpha": [0.1],
     "--text": ["t"], "--images": ["i"], "--observables": ["o"], "--report": ["r.html"],
     "--rows": ["r.csv"], "--save": ["s.npz"], "--embed": ["module:f"], "--embed tfidf": [],
+    "--fdr": [0.1], "--shared": [], "--reports": ["d"], "several DATA": [],
+    "--systematic": ["s=weights:w"], "--normalisation": [0.1], "--maximise": [],
 }  # fmt: skip
 """What follows the options of ``sparker test``."""
 
@@ -195,8 +214,11 @@ def option(feature):
 
 def command(features):
     """What ``sparker test`` says to these options, about files that do not exist."""
-    words = [str(word) for name in map(option, features) for word in (*name.split(), *VALUES[name])]
-    return CliRunner().invoke(main, ["test", "no.npy", "nothing.npy", *words])
+    several = "several DATA"
+    names = [name for name in map(option, features) if name != several]
+    words = [str(word) for name in names for word in (*name.split(), *VALUES[name])]
+    data = ["nothing.npy", *["either.npy"] * (several in map(option, features))]
+    return CliRunner().invoke(main, ["test", "no.npy", *data, *words])
 
 
 @pytest.mark.parametrize(
@@ -217,9 +239,10 @@ def test_the_command_refuses_it_and_names_the_options(given, named):
 
 def test_every_option_of_the_table_is_one_of_the_command():
     flags = {flag for parameter in main.commands["test"].params for flag in parameter.opts}
-    assert {name.split()[0] for name in VALUES} <= flags
+    assert {name.split()[0] for name in VALUES if name != "several DATA"} <= flags
     in_the_table = {option(feature) for feature in set().union(*CONFLICTS, *NEEDS)}
-    elsewhere = {"--config", "--null", "sparker calibrate", "sparker power"}
+    elsewhere = {"groups of one sample", "--config", "--null", "sparker calibrate", "sparker power"}
+    elsewhere |= {"sparker closest", "--anytime"}
     assert in_the_table == VALUES.keys() | elsewhere
 
 

@@ -18,7 +18,7 @@ def arguments(here: Box, command: click.Command) -> list[str]:
     names = {"reference": "reference.npy", "data": "data.npy", "anomalies": "data.npy",
              "monitor": "new.npz" if command.name == "calibrate" else "monitor.npz",
              "batches": "quiet.npy", "result": "result.npz", "file": "data.npy",
-             "stores": "store"}  # fmt: skip
+             "stores": "store", "generated": "reference.npy"}  # fmt: skip
     needed = {"--batch-size": "40", "--n-reference": "500", "--n-data": "100", "--into": "all"}
     found = [names[one.name or ""] for one in command.params if isinstance(one, click.Argument)]
     for one in command.params:

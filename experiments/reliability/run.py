@@ -25,6 +25,7 @@ from experiments.reliability import (  # noqa: F401
     numerics,
     options,
     packaging,
+    strange,
     watching,
 )
 from experiments.reliability.attack import ATTACKS, GROUPS, Attack

@@ -1,4 +1,4 @@
-"""The tables of docs/reliability.md, from result.json.
+"""The tables of docs/reliability.md, from result.json and endurance.json.
 
 python -m experiments.reliability.tables            # writes them into the page
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from experiments.reliability.attack import ATTACKS, GROUPS
+from experiments.reliability.endurance import RESULT as ENDURANCE
 from experiments.reliability.run import RESULT
 
 PAGE = RESULT.parents[2] / "docs" / "reliability.md"
@@ -79,10 +80,19 @@ def open_ends(groups: Groups) -> Iterator[str]:
         yield f"Attacks that are there and were not tried in it: {listed}."
 
 
+def memory(found: dict[str, Any]) -> Iterator[str]:
+    """What a watch has in memory after some batches."""
+    yield "| batches | " + " | ".join(f"{one['batches']:,}" for one in found["memory"]) + " |"
+    yield "|---|" + "--:|" * len(found["memory"])
+    yield "| MiB | " + " | ".join(f"{one['MiB']:,}" for one in found["memory"]) + " |"
+
+
 def page(text: str) -> str:
     """The page with its tables made anew."""
     groups = json.loads(RESULT.read_text())["groups"]
     tables = {"all": total(groups), "each": each(groups), "open": open_ends(groups)}
+    if ENDURANCE.exists():
+        tables["memory"] = memory(json.loads(ENDURANCE.read_text()))
     for name, lines in tables.items():
         head, _, rest = text.partition(BEGIN.format(name))
         _, _, tail = rest.partition(END)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparker import embed, engine, nulls, plots, presets, statistics, tables
+    from sparker.anytime import AnytimeMonitor
     from sparker.calibration.combine import (
         cauchy,
         harmonic,
@@ -22,27 +23,33 @@ if TYPE_CHECKING:
     from sparker.engine.widths import WidthConfig
     from sparker.estimator import SparKer
     from sparker.files import load
+    from sparker.generators import closest
+    from sparker.many import ManyResult, test_many
     from sparker.monitor import Monitor
-    from sparker.nulls import Permutation, Simulator
+    from sparker.nulls import Permutation, Simulator, Systematic
     from sparker.power import power_study
     from sparker.result import TestResult
     from sparker.streaming.reference import stream
     from sparker.tables.errors import DataWarning
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
+    "AnytimeMonitor",
     "DataWarning",
     "FitConfig",
+    "ManyResult",
     "Monitor",
     "Permutation",
     "Sequential",
     "Simulator",
     "SparKer",
+    "Systematic",
     "TestConfig",
     "TestResult",
     "WidthConfig",
     "cauchy",
+    "closest",
     "decorrelate",
     "embed",
     "engine",
@@ -62,11 +69,13 @@ __all__ = [
     "stream",
     "tables",
     "test",
+    "test_many",
     "unchanged",
     "whiten",
 ]
 
 _HOMES = {
+    "anytime": ("AnytimeMonitor",),
     "calibration.combine": ("cauchy", "harmonic", "minimum", "minimum_and_product", "product"),
     "calibration.sequential": ("Sequential",),
     "calibration.store": ("merge",),
@@ -77,8 +86,10 @@ _HOMES = {
     "engine.widths": ("WidthConfig",),
     "estimator": ("SparKer",),
     "files": ("load",),
+    "generators": ("closest",),
+    "many": ("ManyResult", "test_many"),
     "monitor": ("Monitor",),
-    "nulls": ("Permutation", "Simulator"),
+    "nulls": ("Permutation", "Simulator", "Systematic"),
     "power": ("power_study",),
     "result": ("TestResult",),
     "streaming.reference": ("stream",),

@@ -6,6 +6,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.calibration.combine import Combination, harmonic
@@ -15,7 +16,7 @@ from sparker.embed import IMAGES, TEXT, Embedder, choose
 from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
-from sparker.nulls import Scheme, Weights, scheme
+from sparker.nulls import Scheme, Systematic, Weights, scheme
 from sparker.nulls.inputs import is_pair
 from sparker.statistics.choose import AnyStatistic, as_statistic
 from sparker.statistics.contract import Statistic
@@ -72,6 +73,15 @@ class TestConfig:
     of the reference."""
     expected: float | None = None
     """The number of data rows expected; if given, the total count is tested too."""
+    systematics: Sequence[Systematic] = ()
+    """What is not known exactly of the reference, see ``Systematic``: what these nuisance
+    parameters can explain is not called an anomaly."""
+    normalisation: float | None = None
+    """The relative uncertainty of ``expected``, such as 0.05."""
+    maximise: bool = False
+    """Whether p is the largest p-value over nuisance values within two standard deviations of the
+    best ones, instead of that at the best ones; with K systematics it takes 1 + 4 K times as
+    long."""
     groups: Pair | str | None = None
     """The group of each reference row and of each data row, or the name of a column of both; groups
     stay together."""
@@ -137,6 +147,7 @@ class TestConfig:
                 "text and images need embed, which makes numbers of them; to show them only, give "
                 "them to the report, result.report(path, texts=..., images=...)"
             )
+        found += self._problems_of_systematics()
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")
@@ -145,6 +156,20 @@ class TestConfig:
                 f"n_toys must be more than the {self.stop.table} toys of stop's table, got "
                 f"{self.n_toys}"
             )
+        return found
+
+    def _problems_of_systematics(self) -> list[str]:
+        given: Any = self.systematics
+        if isinstance(given, Systematic) or not all(isinstance(one, Systematic) for one in given):
+            return [f"systematics must be a list of Systematic, got {given!r}"]
+        found = [problem for one in given for problem in one.problems()]
+        names = [one.name for one in given] + ["normalisation"] * (self.normalisation is not None)
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        if twice:
+            found.append(f"systematics must have different names, but twice there is {twice[0]}")
+        width = self.normalisation
+        if width is not None and not 0 < width < np.inf:
+            found.append(f"normalisation must be a positive relative uncertainty, got {width}")
         return found
 
     @property
@@ -169,6 +194,9 @@ class TestConfig:
         """What may not go with something else, see ``sparker.together``."""
         names = ("expected", "groups", "strata", "config", "widths", "statistic", "stop", "store")
         given = {name for name in (*names, "cluster") if getattr(self, name) is not None}
+        given |= {"normalisation"} if self.normalisation is not None else set()
+        given |= {"systematics"} if self.systematics or self.normalisation is not None else set()
+        given |= {"maximise"} if self.maximise else set()
         if self.reference_weights is not None:
             given |= {"weights"}
         if is_pair(self.reference_weights):
@@ -201,6 +229,9 @@ class TestKeywords(TypedDict, total=False):
     strict: bool
     reference_weights: Weights | str | None
     expected: float | None
+    systematics: Sequence[Systematic]
+    normalisation: float | None
+    maximise: bool
     groups: Pair | str | None
     strata: Pair | str | None
     config: FitConfig | None

@@ -3,10 +3,11 @@
 import inspect
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -22,7 +23,7 @@ from sparker.config import TestConfig, TestKeywords, defaults, from_keywords
 from sparker.findings.explain import Answers, UnexplainedError, explain
 from sparker.findings.interpret import interpret
 from sparker.intake import Intake, two_samples
-from sparker.nulls import Samples, largest_toy, samples
+from sparker.nulls import Profile, Samples, largest_toy, samples
 from sparker.nulls import scheme as as_scheme
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic, families_of
@@ -45,9 +46,10 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
         data: the rows in question, with the same columns, in any order where they have names.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
             ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``, ``images``,
-            ``embed``, ``strict``, ``reference_weights``, ``expected``, ``groups``, ``strata``,
-            ``config``, ``widths``, ``preprocess``, ``combine``, ``statistic``, ``explain``,
-            ``stop``, ``store``, ``progress``, ``chunk``, ``cluster``.
+            ``embed``, ``strict``, ``reference_weights``, ``expected``, ``systematics``,
+            ``normalisation``, ``maximise``, ``groups``, ``strata``, ``config``, ``widths``,
+            ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
+            ``progress``, ``chunk``, ``cluster``.
 
     >>> import numpy as np
     >>> import sparker
@@ -61,24 +63,69 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     began = time.perf_counter()
     config = from_keywords(dict(settings))
     experiment = prepare(reference, data, config)
+    trials = experiment.trials
+    with reporter(config.progress, sum(one.n_toys + 1 for one in trials)) as on_progress:
+        found = conclude(trials, began, on_progress)
+    files = [os.fspath(given) for given in (reference, data) if isinstance(given, str | PathLike)]
+    return replace(found, files=tuple(files)) if len(files) == 2 else found
+
+
+def conclude(
+    trials: "Sequence[Experiment]",
+    began: float,
+    on_progress: Callable[[float], None],
+    *,
+    explain_up_to: float = 1.0,
+) -> TestResult:
+    """Make the toys and say what they tell; how many and where only up to such a p-value."""
     prepared = time.perf_counter()
-    # Number 0 is the fit to the data, the others to anomaly-free toys.
-    with reporter(config.progress, experiment.n_toys + 1) as on_progress:
-        table = experiment.run(
-            range(experiment.n_toys + 1),
-            on_progress=on_progress,
-            should_stop=lambda table: (
-                config.stop is not None and experiment.rank(table) is not None
+    tested = list(ranked_one_by_one(trials, on_progress))
+    trained = time.perf_counter()
+    # Valid whatever the nuisance values are: the largest p-value.
+    largest, table, ranked = max(tested, key=lambda each: each[2].p_value)
+    timings = {"prepare": prepared - began, "toys": trained - prepared}
+    if ranked.p_value > explain_up_to:
+        largest = largest._replace(config=replace(largest.config, explain=False))
+    found = largest.result(table, ranked, timings, began)
+    if len(trials) == 1:
+        return found
+    return maximised(found, [(one, ranked.p_value) for one, _, ranked in tested])
+
+
+def ranked_one_by_one(
+    trials: "Sequence[Experiment]", on_progress: Callable[[float], None]
+) -> "Iterator[tuple[Experiment, Table, Ranked]]":
+    """Make the toys of each, and rank the data among them."""
+    done = 0
+    for one in trials:
+        # Number 0 is the fit to the data, the others to anomaly-free toys.
+        table = one.run(
+            range(one.n_toys + 1),
+            on_progress=partial(lambda done, n: on_progress(done + n), done),
+            should_stop=partial(
+                lambda one, table: one.config.stop is not None and one.rank(table) is not None, one
             ),
         )
-    trained = time.perf_counter()
-    # Ranks among the toys, one for each width and family, combined and ranked once more.
-    ranked = experiment.rank(table)
-    assert ranked is not None  # all toys are there, or stop said so
-    timings = {"prepare": prepared - began, "toys": trained - prepared}
-    files = [os.fspath(given) for given in (reference, data) if isinstance(given, str | PathLike)]
-    found = experiment.result(table, ranked, timings, began)
-    return replace(found, files=tuple(files)) if len(files) == 2 else found
+        # Ranks among the toys, one for each width and family, combined and ranked once more.
+        ranked = one.rank(table)
+        assert ranked is not None  # all toys are there, or stop said so
+        yield one, table, ranked
+        done += one.n_toys + 1
+
+
+def maximised(found: TestResult, tested: "Sequence[tuple[Experiment, float]]") -> TestResult:
+    """The result of the largest p-value, with what all of them were."""
+    names = [pull.name for pull in found.nuisances]
+    scan = [
+        {"at": dict(zip(names, one.in_priors.tolist(), strict=True)), "p_value": p}
+        for one, p in tested
+    ]
+    note = (
+        f"p is the largest of {len(scan)} p-values, at nuisance values up to two standard "
+        f"deviations around the best ones, where it is {scan[0]['p_value']:.4g}"
+    )
+    settings = {**found.settings, "maximised": scan}
+    return replace(found, notes=(*found.notes, note), settings=settings)
 
 
 def _with_settings(function: Callable[..., Any], *positional: str) -> None:
@@ -136,6 +183,31 @@ class Experiment(NamedTuple):
     description: dict[str, Any]
     executor: Executor | None  # other processes that make the toys
     notes: tuple[str, ...]  # what became of the samples
+    profile: Profile | None = None  # the nuisance parameters, at the values that fit best
+    nuisance_values: np.ndarray | None = None  # (K,) those at which the toys are made
+
+    @property
+    def trials(self) -> "list[Experiment]":
+        """At the nuisance values that fit best, if there are any; on request, around them too."""
+        return [self, *(self.elsewhere() if self.config.maximise else ())]
+
+    def elsewhere(self) -> "Iterator[Experiment]":
+        """The same test at other values of the nuisance parameters, near the best ones."""
+        assert self.profile is not None
+        config, seed = self.config, int(self.config.seed)
+        for number, values in enumerate(self.profile.around(), 1):
+            there = self.profile.nuisances.at(self.profile.given, values, seed)
+            store = None if config.store is None else Path(config.store) / f"nuisance-{number}"
+            yield planned(
+                replace(config, store=store), self.intake, there.samples, self.statistic
+            )._replace(profile=self.profile, nuisance_values=values)
+
+    @property
+    def in_priors(self) -> np.ndarray:  # (K,)
+        """The nuisance values at which toys are made, in units of the priors."""
+        assert self.profile is not None
+        assert self.nuisance_values is not None
+        return self.nuisance_values / self.profile.nuisances.prior
 
     def run(self, numbers: Sequence[int], **options: Any) -> Table:
         """Make the experiments of these numbers, see ``toys.run``."""
@@ -204,6 +276,7 @@ class Experiment(NamedTuple):
             **found,
             **self.intake.of_result,
             answers=answers,
+            nuisances=() if self.profile is None else self.profile.pulls,
             preprocess=plain(config.preprocess),
             combine=plain(config.combine),
             n_labellings=self.n_labellings,
@@ -236,7 +309,7 @@ class Experiment(NamedTuple):
 
 def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experiment:
     """Check everything, and decide all that the toys share."""
-    statistic, seed = config.chosen_statistic(), int(config.seed)
+    statistic = config.chosen_statistic()
     features = config.features
     known = as_reference(reference, may_stream=not together.problems({*features, "streamed"}))
     together.check({*features, "streamed"} if known.streamed else features)
@@ -245,7 +318,6 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
         statistic = statistic.streamed()
         streamed = ("rows that pass by in blocks are looked at by the kernels alone",)
     intake = two_samples(known, data, config)
-    scheme = as_scheme(intake.null)
     observed = samples(
         intake.reference,
         intake.data,
@@ -255,9 +327,26 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
         strata=intake.strata,
     )
     observed.check_rows(statistic.min_rows)
+    if intake.nuisances is None:
+        return planned(config, intake, observed, statistic, streamed)
+    profile = intake.nuisances.best(observed, int(config.seed))
+    return planned(config, intake, profile.samples, statistic)._replace(
+        profile=profile, nuisance_values=profile.values
+    )
+
+
+def planned(
+    config: TestConfig,
+    intake: Intake,
+    observed: Samples,
+    statistic: Statistic,
+    notes: tuple[str, ...] = (),
+) -> Experiment:
+    """Decide all that the toys of these samples share."""
+    scheme, seed = as_scheme(intake.null), int(config.seed)
     recipe = Recipe(observed, scheme, config.preprocess, statistic, seed)
     plan = recipe.plan()
-    notes, n_toys, n_labellings = (*plan.notes, *streamed), int(config.n_toys), None
+    notes, n_toys, n_labellings = (*plan.notes, *notes), int(config.n_toys), None
     if plan.n_toys is not None and plan.n_toys <= n_toys:
         n_toys, n_labellings = plan.n_toys, plan.n_toys + 1
         notes += (

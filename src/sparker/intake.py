@@ -15,7 +15,7 @@ import numpy as np
 from sparker.config import TestConfig
 from sparker.embed import TEXT, Embedder
 from sparker.engine.sample import in_one_precision
-from sparker.nulls import Scheme, Simulator
+from sparker.nulls import Nuisances, Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.streaming.reference import Held, Reference
 from sparker.tables.checks import Caution, cautions, far_values, in_both, values_out_of_line
@@ -48,6 +48,7 @@ from sparker.tables.rows import (
     rows_dropped,
 )
 from sparker.tables.table import Table
+from sparker.varied import VARIED, mover, nuisances, varied_columns, varied_tables
 
 POOL = "the simulator's pool"
 ENOUGH = 5000
@@ -70,6 +71,7 @@ class Intake(NamedTuple):
     groups: tuple[np.ndarray, np.ndarray] | None
     strata: tuple[np.ndarray, np.ndarray] | None
     null: str | Scheme
+    nuisances: Nuisances | None
     cautions: tuple[Caution, ...]
     pictures: list[str] | None = None
     """(N_D,) the files of the data's pictures, where pictures are compared."""
@@ -98,6 +100,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     if callable(weights):  # of rows as they came, before anything is done to them
         weights = evaluated(weights, Held(_rows_of(given)), _rows_of(data), len(second.points))
     beside = [one for one in (config.groups, config.strata, weights) if isinstance(one, str)]
+    beside += varied_columns(config.systematics)
     if isinstance(weights, str):
         weights = _beside(first, weights, "reference")
     groups, strata = (_of_both(one, first, second) for one in (config.groups, config.strata))
@@ -105,20 +108,24 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     pool = config.null.source if isinstance(config.null, Simulator) else None
     if pool is not None and not callable(pool):
         tables[POOL] = as_table(POOL, pool)
+    tables |= varied_tables(config.systematics)
     encoding, compared, encoded, names_rows, noted = _encoded(tables, config, beside)
     points = in_one_precision({of: one.points for of, one in encoded.items()})
+    by_name = dict(zip(encoded, points, strict=True))
     null = config.null
     if isinstance(null, Simulator) and POOL in tables:
-        null = replace(null, source=points[2])
+        null = replace(null, source=by_name[POOL])
     elif callable(pool):
         _check_plain(encoding)
     n_rows = {of: len(table.points) for of, table in tables.items()}
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
-    noted += _out_of_line(encoding, *points)
+    compared_points = (one for of, one in by_name.items() if not of.startswith(VARIED))
+    noted += _out_of_line(encoding, *compared_points)
     each_alone = groups is None and strata is None
     noted += cautions(points[0], points[1], encoding.names, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
+    weights = _kept_of("reference_weights", weights, encoded, n_rows)
     return Intake(
         reference=Held(points[0], points[0]),
         data=points[1],
@@ -127,10 +134,11 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
         given=names_rows["data"] | others.given,
         reference_rows=own.rows,
         data_rows=others.rows,
-        weights=_kept_of("reference_weights", weights, encoded, n_rows),
+        weights=weights,
         groups=_kept_of("groups", groups, encoded, n_rows),
         strata=_kept_of("strata", strata, encoded, n_rows),
         null=null,
+        nuisances=_nuisances(config, given, first, encoding, encoded, by_name, weights),
         cautions=told(noted, strict=config.strict, caller=4),
         pictures=others.pictures,
     )
@@ -241,7 +249,38 @@ def _beside_streamed(
         groups=None,
         strata=None,
         null=config.null,
+        nuisances=None,
         cautions=told(noted, strict=config.strict, caller=5),
+    )
+
+
+def _nuisances(
+    config: TestConfig,
+    given: Any,
+    first: Table,
+    encoding: Encoding,
+    encoded: dict[str, Encoded],
+    points: dict[str, np.ndarray],
+    weights: Any,
+) -> Nuisances | None:
+    """What is not known exactly of the reference, in numbers."""
+    if not config.systematics and config.normalisation is None:
+        return None
+
+    def column(values: Any) -> np.ndarray:
+        if isinstance(values, str):
+            values = _beside(first, values, "reference")
+        rows = encoded["reference"].rows
+        return _of_rows("weights of a systematic", values, rows, len(first.points))
+
+    return nuisances(
+        config.systematics,
+        config.normalisation,
+        points,
+        weights,
+        column,
+        mover(config.systematics, given, first, encoding, config.missing, points["reference"]),
+        int(config.seed),
     )
 
 
@@ -408,7 +447,7 @@ def _fitted(
                 problems.append(f"- {name}: {wrong}")
             known.append((i, name, place, Kind.TEXT if embedder.of == TEXT else Kind.IMAGE))
             continue
-        two = [part for of, part in parts.items() if of != POOL]
+        two = [one for of, one in parts.items() if of != POOL and not of.startswith(VARIED)]
         why = None if key in meant else identifier(name if first.columns else "", two)
         if why is not None:
             left_out.append(LeftOut(name, f"it {why}"))

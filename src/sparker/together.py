@@ -28,6 +28,9 @@ FEATURES = {
     "weights": Feature("reference_weights", "--weights"),
     "data_weights": Feature("reference_weights of the data rows", "--data-weights"),
     "expected": Feature("expected", "--expected"),
+    "systematics": Feature("systematics", "--systematic"),
+    "normalisation": Feature("normalisation", "--normalisation"),
+    "maximise": Feature("maximise", "--maximise"),
     "null": Feature("null", "--null"),
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
@@ -46,7 +49,14 @@ FEATURES = {
     "store": Feature("store", "--store"),
     **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
     "some toys": Feature("run_toys", "--only"),
+    "row by row": Feature("groups or strata row by row", "groups of one sample"),
+    "shared": Feature("shared=True", "--shared"),
+    "fdr": Feature("fdr", "--fdr"),
+    "reports": Feature("on_result", "--reports"),
+    "many": Feature("many samples", "several DATA"),
+    "closest": Feature("a distance", "sparker closest"),
     "monitor": Feature("a monitor", "sparker calibrate"),
+    "anytime": Feature("an anytime monitor", "--anytime"),
     "power": Feature("a power study", "sparker power"),
 }
 
@@ -60,7 +70,13 @@ LEARNS = (
     "it on rows that are used nowhere else, embed=sparker.embed.Tfidf.fit(texts), or take one that "
     "need not learn, such as minilm"
 )
+OF_ONE = "it belongs to a single sample"
+NONE_TWICE = "toys that all samples share take rows that stand for themselves, none twice"
+NO_TOYS = "it bets, and makes no toys"
+ROW_BY_ROW = "it bets on single rows, each of which counts as one"
 ANEW = "the samples of a power study are drawn anew"
+
+OF_ROWS = "nuisance parameters change the odds of single rows"
 
 CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"streamed", "embed"}): "rows that pass by in blocks are numbers",
@@ -76,6 +92,11 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"groups", "expected"}): "rows that belong together do not count as Poisson",
     frozenset({"groups", "weights"}): "rows that belong together carry no weights of their own",
     frozenset({"strata", "expected"}): "within strata the numbers of data rows are as observed",
+    frozenset({"streamed", "systematics"}): "nuisance parameters are fitted to all rows in memory",
+    frozenset({"systematics", "groups"}): OF_ROWS,
+    frozenset({"systematics", "strata"}): OF_ROWS,
+    frozenset({"systematics", "simulator"}): "its toys know nothing of nuisance parameters",
+    frozenset({"maximise", "some toys"}): "toys of several nuisance values are not merged",
     frozenset({"simulator", "groups"}): AS_THEY_COME,
     frozenset({"simulator", "strata"}): AS_THEY_COME,
     frozenset({"simulator", "group_rows"}): AS_THEY_COME,
@@ -86,7 +107,7 @@ CONFLICTS: dict[frozenset[str], str] = {
     **{frozenset({"some toys", name}): NO_VERDICT for name in OF_THE_VERDICT},
     **{
         frozenset({"monitor", name}): NO_DATA
-        for name in ("streamed", "groups", "strata", "null", "data_weights")
+        for name in ("streamed", "groups", "strata", "null", "data_weights", "systematics")
     },
     frozenset({"monitor", "expected"}): "a monitor expects its batch size; with poisson=True it "
     "lets batches fluctuate around that",
@@ -94,8 +115,58 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"monitor", "stop"}): "every batch needs all toys",
     frozenset({"monitor", "cluster"}): "a monitor makes its toys here",
     **{
+        frozenset({"many", name}): OF_ONE
+        for name in (
+            "row by row",
+            "data_weights",
+            "some toys",
+            "text",
+            "images",
+            "observables",
+            "rows",
+            "save",
+            "tail",
+        )
+    },
+    frozenset(
+        {"many", "alpha"}
+    ): "at one level for each, some of many samples are called anomalous "
+    "by chance; --fdr is for all of them together",
+    **{
+        frozenset({"shared", name}): NONE_TWICE
+        for name in ("streamed", "groups", "strata", "weights", "expected")
+    },
+    **{
+        frozenset({name, "embed"}): "texts and pictures are embedded for one test of two samples; "
+        "make numbers of them beforehand"
+        for name in ("many", "closest", "anytime", "systematics")
+    },
+    **{
+        frozenset({name, "systematics"}): "nuisance parameters are fitted to one sample"
+        for name in ("many", "closest", "anytime")
+    },
+    frozenset({"shared", "stop"}): "every sample is compared with all of the toys",
+    frozenset({"shared", "cluster"}): "toys that all samples share are made here",
+    **{
+        frozenset({"closest", name}): "a distance is no test, and has no toys"
+        for name in ("null", "stop", "store", "cluster")
+    },
+    **{
+        frozenset({"closest", name}): "for a distance, rows are split and drawn anew one by one"
+        for name in ("streamed", "groups", "strata", "expected")
+    },
+    frozenset({"closest", "statistic"}): "a distance is that of SparKer's kernels",
+    **{
+        frozenset({"anytime", name}): NO_TOYS
+        for name in ("null", "config", "widths", "statistic", "stop", "store", "cluster")
+    },
+    **{
+        frozenset({"anytime", name}): ROW_BY_ROW
+        for name in ("streamed", "groups", "strata", "weights", "data_weights", "expected")
+    },
+    **{
         frozenset({"power", name}): ANEW
-        for name in ("streamed", "groups", "strata", "weights", "store")
+        for name in ("streamed", "groups", "strata", "weights", "store", "systematics")
     },
     frozenset({"power", "expected"}): "a power study expects n_data; with poisson=True it lets "
     "samples fluctuate around that",
@@ -104,6 +175,8 @@ CONFLICTS: dict[frozenset[str], str] = {
 
 NEEDS: dict[tuple[str, str], str] = {
     ("memory", "streamed"): "it says what streaming may take",
+    ("normalisation", "expected"): "it is the uncertainty of that",
+    ("maximise", "systematics"): "it is over the values of nuisance parameters",
     ("group_rows", "groups"): "it says how many rows of a group take part",
     ("data_weights", "weights"): "weights of both samples are compared",
     ("pool", "simulator"): "its rows are what the simulator gives",
@@ -111,11 +184,14 @@ NEEDS: dict[tuple[str, str], str] = {
     ("images", "report"): "they are shown there",
     ("observables", "report"): "they are shown there",
     ("some toys", "store"): "finished toys are kept there, to be merged",
+    ("shared", "many"): "a single sample is tested with toys of its own",
+    ("fdr", "many"): "it is the share of chance findings among several",
+    ("reports", "many"): "of a single sample --report writes one",
 }
 """Features that are of no use without another one, and why."""
 
 
-FRAMES = ("some toys", "monitor", "power")
+FRAMES = ("some toys", "many", "closest", "monitor", "anytime", "power")
 """What is not an option of the call, but the call itself."""
 
 

@@ -9,12 +9,13 @@ from sparker.calibration.settings import OPTIONS, fingerprint, plain
 from sparker.engine.preprocess import Preprocess, Transform
 from sparker.engine.toys import Toys
 from sparker.nulls import Samples, Scheme, ToySource
+from sparker.nulls.tilt import Tilt
 from sparker.statistics.contract import Prepared, Statistic
 from sparker.system.digest import digest
 from sparker.system.machine import check_process
 from sparker.system.versions import versions
 
-FORMAT = 7
+FORMAT = 8
 """The format of a store; one of another format is not continued."""
 
 
@@ -90,7 +91,13 @@ def describe(
         "groups": None if observed.groups is None else digest(*observed.groups),
         "strata": None if observed.strata is None else digest(*observed.strata),
         "data_weights": _digest(observed.data_weights),
+        "nuisances": _nuisances(observed.tilt),
     }
+
+
+def _nuisances(tilt: Tilt | None) -> str | None:
+    """What tells nuisance parameters from others, and where they are."""
+    return None if tilt is None else digest(tilt.slope, tilt.bend, tilt.base, tilt.prior)
 
 
 def _digest(array: np.ndarray | None) -> str | None:

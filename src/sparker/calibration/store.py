@@ -49,9 +49,6 @@ class Store:
             with _writing(self.folder), suppress(FileExistsError):  # another process was faster
                 _write_manifest(self.folder, wanted)
             found = read_manifest(self.folder) or wanted
-        else:
-            with _writing(self.folder):
-                tempfile.TemporaryFile(dir=self.folder).close()  # whether it can be written to
         self.chunk: int = found[CHUNK]
         different = _differences(found, wanted)
         if different:
@@ -59,6 +56,11 @@ class Store:
                 f"the store {self.folder} holds toys of another test; it differs in "
                 f"{'; '.join(different)}. Choose another folder, or make the call as it was"
             )
+
+    def check_writable(self) -> None:
+        """Say before any work what would keep its outcome from being written."""
+        with _writing(self.folder):
+            tempfile.TemporaryFile(dir=self.folder).close()
 
     def write(self, chunk: Chunk, made_by: dict[str, str]) -> None:
         """Keep a finished chunk."""
@@ -120,6 +122,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Which test a store belongs to; None where there is no store."""
     path = folder / MANIFEST
     try:
+        if path.exists() and not path.is_file():  # nobody may ever write into a pipe
+            raise ValueError("it is no ordinary file")
         with path.open("rb") as file:
             text = file.read(MAX_MANIFEST + 1)
         if len(text) > MAX_MANIFEST:

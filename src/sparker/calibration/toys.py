@@ -140,6 +140,8 @@ def run(
 
     def make(at_a_time: int) -> None:
         missing = [number for number in numbers if number not in table.rows]
+        if kept is not None and missing:  # one that has everything may be read-only
+            kept.check_writable()
         with closing(execute(missing, at_a_time)) as results:
             for done, made_by in results:
                 if kept is not None:

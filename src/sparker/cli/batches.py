@@ -1,14 +1,19 @@
-"""Which files are batches: those named, those in a folder, and those that come into it."""
+"""Which files are batches: those named, those in a folder, and those that come into it.
+
+Or lines of stdin.
+"""
 
 import os
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparker.cli.errors import plain
 from sparker.cli.terminal import note
+from sparker.tables.lines import rows_of
 
 LONGEST = 60  # characters of a batch's name that the name of its report takes over
 
@@ -26,12 +31,22 @@ class Batch(NamedTuple):
 
     file: str
     state: State | None
+    rows: Callable[[], Any] | None = None
+    """What gives its rows, where it is no file."""
 
     @property
     def place(self) -> str:
-        """Its name wherever the command runs."""
-        return os.path.abspath(self.file)
+        """Its name wherever the command runs; lines have none."""
+        return os.path.abspath(self.file) if self.rows is None else STDIN
 
+    @classmethod
+    def kept(cls, place: str, state: list[int] | None) -> "Batch":
+        """One that was done with, as it stands in a file."""
+        return cls(place, None if state is None else State(*state))
+
+
+STDIN = "-"
+"""Instead of a file: lines of JSON from stdin."""
 
 Tested = dict[str, State | None]
 """By their place, the versions of batches that were tested."""
@@ -55,6 +70,13 @@ def batch_files(batches: Collection[str], own: Collection[Path]) -> Iterator[Bat
     for batch in batches:
         folder = Path(batch)
         yield from _in_folder(folder, own) if folder.is_dir() else [named(batch)]
+
+
+def lines(stream: Iterable[bytes], first: int) -> Iterator[Batch]:
+    """Lines of JSON as batches, numbered from ``first`` on; see ``sources.rows_of``."""
+    filled = (line for line in stream if line.strip())
+    for number, line in enumerate(filled, first):
+        yield Batch(f"line {number}", None, partial(rows_of, line))
 
 
 def follow(folder: Path, poll: float, own: Collection[Path], tested: Tested) -> Iterator[Batch]:

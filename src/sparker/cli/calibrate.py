@@ -1,9 +1,10 @@
 """``sparker calibrate``: the monitor that ``sparker watch`` asks."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from sparker.cli.options import (
     FILE,
@@ -21,9 +22,14 @@ from sparker.cli.options import (
 from sparker.cli.outputs import check_outputs
 from sparker.cli.terminal import BadInput, note
 
+if TYPE_CHECKING:
+    from sparker import tables
 
-def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[int]:
+
+def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int]:
     """A click callback: whole numbers separated by commas."""
+    if value is None:
+        return []
     try:
         return [int(size) for size in value.split(",")]
     except ValueError:
@@ -37,9 +43,20 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str) -> list[i
 @click.argument("monitor", type=FILE)
 @click.option(
     "--batch-size",
-    required=True,
     callback=_sizes,
     help="Rows of the batches to be tested; several sizes are separated by commas.",
+)
+@click.option(
+    "--anytime",
+    is_flag=True,
+    help="Bet on the rows of all batches together, of any size: the chance of a false alarm, ever, "
+    "is at most the alpha of sparker watch.",
+)
+@click.option(
+    "--change",
+    is_flag=True,
+    help="With --anytime, look for a change again and again: false alarms are at least 1/alpha "
+    "looks apart in the mean.",
 )
 @click.option(
     "--poisson",
@@ -60,6 +77,9 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
     `sparker watch` then tests batches against it, in the time of one fit each, wherever the file
     is taken to. Batches of other sizes than these wait for their toys once.
 
+    With --anytime nothing is calibrated: no toys, no sizes, and only --columns, --ignore, --keep,
+    --missing, --strict, --preprocess and --seed have a meaning.
+
     Example: sparker calibrate reference.npy monitor.npz --batch-size 500,1000 --toys 1000
     """
     from sparker.monitor import Monitor
@@ -67,6 +87,7 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
     if not options["embed"] and (options["text"] or options["images"]):
         raise BadInput("--text and --images say what --embed makes numbers of; name it, too")
     check_outputs({"MONITOR": monitor}, [reference])
+    _check_kind(options)
     weights = [options["weights"]] if options["weights"] else []
     table = read_table(
         reference,
@@ -75,6 +96,9 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
         extra=weights,
         key=options["key"],
     )
+    if options["anytime"]:
+        _start(table, monitor, options)
+        return
     made = Monitor.calibrate(
         table,
         options["batch_size"],
@@ -89,3 +113,53 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
     for line in dict.fromkeys(line for size in made.sizes for line in made.notes_for(size)):
         note(f"Note: {line}.")
     note(f"In {monitor} is a {made.summary()}.")
+
+
+OF_TOYS = (
+    "batch_size",
+    "poisson",
+    "weights",
+    "store",
+    "toys",
+    "kernels",
+    "clip",
+    "steps",
+    "combine",
+)
+"""Options without a meaning where there are none."""
+
+
+def _check_kind(options: dict[str, Any]) -> None:
+    """Refuse options that belong to the other kind of monitor."""
+    context = click.get_current_context()
+    if not options["anytime"]:
+        if options["change"]:
+            raise BadInput("--change needs --anytime: it says what is bet on")
+        if not options["batch_size"]:
+            raise BadInput("give --batch-size, the rows of the batches to be tested, or --anytime")
+        return
+    given = [
+        "--" + name.replace("_", "-")
+        for name in OF_TOYS
+        if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
+    ]
+    if given:
+        raise BadInput(
+            f"{', '.join(given)} and --anytime do not go together: it bets on single rows, makes "
+            "no toys and takes batches of any size; leave out the one or the other"
+        )
+
+
+def _start(table: "tables.Table", monitor: Path, options: dict[str, Any]) -> None:
+    from sparker.anytime import AnytimeMonitor
+    from sparker.calibration.settings import option
+
+    made = AnytimeMonitor.start(
+        table,
+        change=options["change"],
+        seed=options["seed"],
+        preprocess=option("preprocess", options["preprocess"]),
+        **table_settings(options, table),
+    )
+    made.save(monitor)
+    note(f"In {monitor} is an {made.summary()}.")

@@ -6,7 +6,6 @@ tested. A watch that is ended at any moment, and started again, goes on after th
 
 import json
 import os
-import stat
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,10 @@ class Journal:
     """The looks so far; only in memory where there is no file."""
 
     def __init__(self, path: Path | None) -> None:
+        self.path = path
         self.n_looks = 0
+        self.n_bet_on = 0
+        """The last look that was not an error."""
         self.tested: Tested = {}
         self.recent: deque[dict[str, Any]] = deque(maxlen=N_RECENT)
         self._file: int | None = None
@@ -83,17 +85,20 @@ class Journal:
         self.n_looks = int(line["look"])
         state = line["state"]
         self.tested[str(line["file"])] = None if state is None else State(*state)
-        self.recent.append(
-            {"error": ""} if "error" in line else {k: line[k] for k in ("p_value", "alarm")}
-        )
+        if "error" in line:
+            self.recent.append({"error": ""})
+            return
+        self.n_bet_on = self.n_looks
+        drawn = {key: line[key] for key in ("p_value", "alarm")}
+        self.recent.append(drawn | {key: line[key] for key in ("wealth",) if key in line})
 
 
 def _opened(path: Path) -> int:
     """A descriptor that adds to the file."""
+    if path.exists() and not path.is_file():  # to open a pipe would wait for its reader
+        raise BadInput(f"--journal must name a plain file, which can be read again, got {path}")
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise BadInput(f"--journal must name a plain file, which can be read again, got {path}")
         _lock(file, path)
     except BaseException:
         os.close(file)

@@ -129,10 +129,24 @@ def info(file: str, key: str | None, as_json: bool) -> None:
 
 def _say_saved(file: str, as_json: bool) -> None:
     """What a result or a monitor says of itself."""
+    from sparker.anytime import AnytimeMonitor
     from sparker.files import load
     from sparker.monitor import Monitor
 
     found = load(file)
+    if isinstance(found, AnytimeMonitor):
+        n_reference, n_features = found.reference.shape
+        counts = {
+            "features": n_features,
+            "reference_rows": n_reference,
+            "looks": found.n_looks,
+            "p_value": found.p_value,
+        }
+        if as_json:
+            answer_json({"format": "anytime monitor", **counts})
+        else:
+            answer(found.summary())
+        return
     if not isinstance(found, Monitor):
         if as_json:
             answer_json(to_json(found, None, None, None, tail=False), indent=1)

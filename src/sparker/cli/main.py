@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from sparker.cli import calibrate, demo, look, share, test, watch
+from sparker.cli import calibrate, closest, demo, look, share, test, watch
 from sparker.cli.endings import end, quick_endings
 from sparker.cli.errors import explained
 from sparker.cli.terminal import (
@@ -79,6 +79,7 @@ def main(debug: bool) -> None:
 for command in (
     demo.demo,
     test.test,
+    closest.closest,
     share.merge,
     calibrate.calibrate,
     watch.watch,

@@ -22,8 +22,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def comma_list(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
-    """A click callback: names separated by commas."""
-    return [name.strip() for name in value.split(",") if name.strip()] if value else []
+    """A click callback: names separated by commas; of nothing, that of a column without one."""
+    if value is None:
+        return []
+    return [name.strip() for name in value.split(",") if name.strip()] or [""]
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -141,14 +143,14 @@ statistic_option = click.option(
 
 FEATURES = {
     "stream": "streamed", "scheduler": "cluster", "only": "some toys", "steps": "widths",
-    "as_json": "json",
+    "as_json": "json", "systematic": "systematics",
 }  # fmt: skip
 """Options whose features have another name in ``sparker.together``."""
 
 
-def check_together() -> None:
+def check_together(*more: str) -> None:
     """Refuse options that do not go together, before any file is read."""
-    given: set[str] = set()
+    given = {*more}
     context = click.get_current_context()
     for name, value in context.params.items():
         feature = FEATURES.get(name, name)
@@ -156,6 +158,8 @@ def check_together() -> None:
             given |= {feature}
     if context.params.get("null") == "simulator":
         given |= {"simulator", "simulator by name", "scheme in memory"}
+    if "normalisation" in given:
+        given |= {"systematics"}
     if "statistic" in given:
         given |= {"statistic in memory"}
     if "embed" in given:  # then they are compared, and not only shown
@@ -261,8 +265,6 @@ def read_two(
     on_disk: bool = False,
 ) -> "tuple[tables.Table, tables.Table]":
     """Both files, with the same features in the same order; the reference not in memory if so."""
-    from sparker import tables
-
     first = read_table(
         reference,
         columns=columns or None,
@@ -271,11 +273,30 @@ def read_two(
         key=key,
         on_disk=on_disk,
     )
+    second = read_beside(
+        first, data, columns=columns, ignore=ignore, key=key, extra=data_extra, reference=reference
+    )
+    return first, second
+
+
+def read_beside(
+    first: "tables.Table",
+    data: str,
+    *,
+    columns: list[str],
+    ignore: list[str],
+    key: str | None,
+    extra: list[str],
+    reference: str,
+) -> "tables.Table":
+    """A file with the features of a reference that was read from another one."""
+    from sparker import tables
+
     # By name, so that further columns of the data, or another order of them, do no harm.
     wanted = list(first.columns) or columns or None
     try:
-        second = read_table(
-            data, columns=wanted, ignore=[] if wanted else ignore, extra=data_extra, key=key
+        return read_table(
+            data, columns=wanted, ignore=[] if wanted else ignore, extra=extra, key=key
         )
     except tables.FileError as error:
         if first.columns and not columns:
@@ -284,7 +305,6 @@ def read_two(
                 f"{', ...' if len(first.columns) > 12 else ''}; --columns or --ignore choose others"
             ) from error
         raise
-    return first, second
 
 
 def command_line() -> str:

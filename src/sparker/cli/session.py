@@ -1,10 +1,10 @@
-"""What ``sparker watch`` does with each batch: test, keep, tell, report, draw, keep new toys."""
+"""What ``sparker watch`` does with each batch: judge, keep, tell, report, draw."""
 
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparker.cli.batches import Batch, report_file, state_of
 from sparker.cli.errors import explained, plain
@@ -14,14 +14,8 @@ from sparker.cli.outputs import save_picture
 from sparker.cli.terminal import answer_json, note
 from sparker.tables.errors import DataWarning
 
-if TYPE_CHECKING:
-    from sparker.result import TestResult
-    from sparker.tables import Table
-
 EXIT_CODES = {(False, False): 0, (True, False): 1, (False, True): 4, (True, True): 5}
 """By whether there was an alarm, and whether some batch could not be tested or told of."""
-
-N_ROWS_SHOWN = 3
 
 
 class BeingWrittenError(ValueError):
@@ -45,12 +39,9 @@ class Session:
     embed: str | None = None
 
     def __post_init__(self) -> None:
-        from sparker.monitor import Monitor
+        from sparker.cli.judges import judge
 
-        self._state = state_of(self.path)
-        known = Monitor.load(self.path, self.embed)
-        self.known: Monitor = replace(known, on_new_size=self._say_new)
-        self._sizes = self.known.sizes
+        self.judge = judge(self.path, self.alpha, self.looks, self.keep, self.journal, self.embed)
         self._complaints: dict[str, str] = {}  # the last one of each kind
 
     @property
@@ -64,8 +55,10 @@ class Session:
         One that ``comes_again`` when it is complete is no look yet if it is being written.
         """
         number = self.journal.n_looks + 1
+        rows, is_new = None, False
         try:
-            found = self._tested(number, batch)
+            rows = self._read(batch)
+            found, is_new = self.judge.judged(rows, number)
         except BeingWrittenError as error:
             if comes_again:
                 return
@@ -73,9 +66,11 @@ class Session:
         except Exception as error:  # whatever it is, other batches come
             ours = f"internal error: {type(error).__name__}: {error}"
             found = {"error": explained(error) or ours}
-        finally:
-            self._keep()
         line = {"batch": batch.file, "look": number, **found}
+        if "error" not in found:
+            self.judge.keep(batch, line)
+        if is_new and self.reports:
+            line["report"] = self._report(self.reports, batch.file, rows)
         self.alarm |= bool(found.get("alarm"))
         self.failed |= "error" in found
         try:
@@ -99,67 +94,29 @@ class Session:
             note(f"{what}: {why}.")
         self._complaints[what] = why
 
-    def _read(self, batch: Batch) -> "Table":
-        """The rows of a batch that nobody wrote to meanwhile."""
+    def _read(self, batch: Batch) -> Any:
+        """The rows of a batch; of a file, those that nobody wrote to meanwhile."""
         from sparker import tables
 
+        if batch.rows is not None:
+            return batch.rows()
         try:
-            rows = tables.read(batch.file, columns=self.known.names or None, key=self.key)
+            rows = tables.read(batch.file, columns=self.judge.names or None, key=self.key)
         except Exception:
             _check_calm(batch)
             raise
         _check_calm(batch)
         return rows
 
-    def _tested(self, number: int, batch: Batch) -> dict[str, Any]:
-        from sparker.monitor import Look
-
-        rows = self._read(batch)
-        result = self.known.test(rows, explain=False)
-        look = Look.of(result, number, self.alpha, self.looks)
-        found: dict[str, Any] = {
-            "p_value": result.p_value,
-            "corrected_p_value": look.corrected_p_value,
-            "significance": result.significance if result.p_value < 1 else None,
-            "alarm": look.alarm,
-            "rows": len(result.data_plane),
-            "warnings": [one.text for one in result.warnings],
-            "most_anomalous": most_anomalous(result),
-        }
-        if look.alarm and self.reports:
-            found["report"] = self._report(self.reports, batch.file, rows)
-        return found
-
-    def _say_new(self, size: int) -> None:
-        note(f"Batches of {size} rows are new to the monitor: making {self.known.n_toys} toys.")
-        for line in self.known.notes_for(size)[len(self.known.notes) :]:  # not of the reference
-            note(f"Note: {line}.")
-
-    def _keep(self) -> None:
-        """Write toys for new sizes to the monitor's file; without them the watch goes on."""
-        if not self.keep or self.known.sizes == self._sizes:
-            return
-        self._sizes = self.known.sizes
-        if state_of(self.path) != self._state:
-            note(f"{self.path} has changed since it was read: the toys are not written to it.")
-            return
-        try:
-            self.known.save(self.path)
-            self._state = state_of(self.path)
-        except OSError as error:
-            note(f"The toys could not be written to the monitor: {plain(error)}.")
-
-    def _report(self, folder: Path, file: str, batch: "Table") -> str | None:
+    def _report(self, folder: Path, file: str, rows: Any) -> str | None:
         """Write that of an alarm. Whatever goes wrong here, the alarm stands."""
         made = None
         try:
             made = report_file(folder, file)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataWarning)  # they were said
-                tested = self.known.test(batch)
+                tested, alpha = self.judge.explained(rows)
             result = replace(tested, files=(str(self.path), file))
-            # No rounding of the quotient may take the alarm back.
-            alpha = max(self.alpha / (self.looks or 1), result.p_value)
             result.report(made, command=command_line(), alpha=alpha)
         except Exception as error:
             note(f"The report on {file} could not be written: {plain(error)}.")
@@ -170,21 +127,10 @@ class Session:
         return str(made)
 
     def _draw(self, path: Path) -> None:
-        """The trend so far. Without a picture the watch goes on."""
+        """The looks so far. Without a picture the watch goes on."""
         try:
-            from matplotlib.figure import Figure
-
-            from sparker.plots import trend
-
-            figure = Figure(figsize=(8, 4), layout="constrained")
-            recent = self.journal.recent
-            trend(
-                recent,
-                alpha=self.alpha,
-                n_planned=self.looks,
-                first=self.journal.n_looks - len(recent) + 1,
-                ax=figure.subplots(),
-            )
+            recent = list(self.journal.recent)
+            figure = self.judge.draw(recent, self.journal.n_looks - len(recent) + 1)
             save_picture(figure, path)
             why = ""
         except Exception as error:
@@ -198,22 +144,3 @@ def _check_calm(batch: Batch) -> None:
         raise BeingWrittenError(
             f"{batch.file} was written to while it was read; test it when it is complete"
         )
-
-
-def most_anomalous(result: "TestResult") -> list[dict[str, Any]]:
-    """The rows of the largest log-ratios: a look is one fit, and asks for no more than that."""
-    import numpy as np
-    from scipy.special import expit
-
-    log_ratio, components = result.data_log_ratio, result.data_components
-    assert log_ratio is not None
-    assert components is not None
-    return [
-        {
-            "row": int(result.row_numbers[i]),
-            "log_ratio": float(log_ratio[i]),
-            "anomaly_score": float(expit(log_ratio[i])),
-            "kernel": int(np.argmax(np.abs(components[i]))),
-        }
-        for i in np.argsort(-log_ratio)[:N_ROWS_SHOWN]
-    ]

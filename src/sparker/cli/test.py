@@ -3,10 +3,13 @@
 import math
 import sys
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparker.cli.many import Files, Reports, are_many, check_places, sample_files, say
 from sparker.cli.options import (
     A_LEVEL,
     FILE,
@@ -20,6 +23,7 @@ from sparker.cli.options import (
     embed_settings,
     fit_options,
     fit_settings,
+    read_beside,
     read_two,
     statistic_option,
     store_option,
@@ -31,6 +35,7 @@ from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import of_rows, picture_column, picture_files
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
 from sparker.cli.speak import speak, to_json, write_rows
+from sparker.cli.systematics import columns_of, files_of, systematic_options, systematics
 from sparker.cli.terminal import BadInput, answer_json, reader_may_leave
 
 if TYPE_CHECKING:
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("reference")
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True)
 @column_options
 @table_options
 @click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
 @click.option(
     "--expected", type=Real(max=1e15), help="Expected number of data rows, to test it as well."
 )
+@systematic_options
 @click.option("--groups", help="Column of both files; rows of a group are relabelled together.")
 @click.option(
     "--group-rows",
@@ -90,6 +96,17 @@ if TYPE_CHECKING:
     type=A_LEVEL,
     help="Decide at this level: exit code 1 if p <= alpha.",
 )
+@click.option(
+    "--fdr",
+    type=A_LEVEL,
+    help="Of several DATA, list those that differ at this false discovery rate, 0.1 if not given; "
+    "given, exit code 1 if any is listed.",
+)
+@click.option(
+    "--shared",
+    is_flag=True,
+    help="Let DATA of one size share their experiments, for a REFERENCE of very many rows.",
+)
 @click.option("--tail", is_flag=True, help="Extrapolate beyond the reach of the experiments, too.")
 @click.option("--text", help="Column of DATA with a text for each row, to show; or --embed it.")
 @click.option(
@@ -103,20 +120,35 @@ if TYPE_CHECKING:
     help="Columns of numbers to show in the report that are not part of the test.",
 )
 @click.option("--report", type=FILE, help="Write a report, an HTML file.")
+@click.option(
+    "--reports",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for a report of each of several DATA that may be listed.",
+)
 @click.option("--rows", type=FILE, help="Write a CSV file with what is known of every data row.")
 @click.option("--save", type=FILE, help="Write the whole result, for `sparker report`.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
+def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt: skip
     """Do the rows of DATA come from the same distribution as those of REFERENCE?
 
-    Both are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns, or
-    folders of pictures.
+    All are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns, or,
+    with --embed, two folders of pictures.
     Prints the p-value, where the two differ, and which rows. Exit codes: 0 compatible or no
     --alpha, 1 anomaly at --alpha, 2 bad input, or an output that could not be written, 3 internal
     error, 130 interrupted, 143 terminated.
 
+    Several DATA, or a folder of them, are tested one by one and ranked; with --fdr, exit code 1
+    means that some are listed.
+
     Example: sparker test reference.csv data.csv --alpha 0.01 --report report.html
     """
+    if are_many(data, embedded=options["embed"] is not None):
+        _test_many(reference, data, options)
+    else:
+        _test_one(reference, data[0], options)
+
+
+def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     from sparker import detect
     from sparker.streaming.reference import stream
 
@@ -125,7 +157,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     check_share(options["only"], settings["n_toys"])
     check_outputs(
         {f"--{name}": options[name] for name in ("report", "rows", "save")},
-        [reference, data, options["pool"]],
+        [reference, data, options["pool"], *files_of(options["systematic"])],
     )
     stop = _stop(options["stop"])
     _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
@@ -142,7 +174,7 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         columns=with_embedded(options["columns"], options),
         ignore=options["ignore"],
         key=options["key"],
-        reference_extra=[*both, *weights],
+        reference_extra=list(dict.fromkeys([*both, *weights, *columns_of(options["systematic"])])),
         data_extra=[*both, *data_weights, *shown],
         on_disk=options["stream"],
     )
@@ -160,6 +192,9 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
         "null": _null(options["null"], options["pool"], options["group_rows"], first),
         "reference_weights": all_weights,
         "expected": options["expected"],
+        "systematics": systematics(options["systematic"], first, options["key"]),
+        "normalisation": options["normalisation"],
+        "maximise": options["maximise"],
         "groups": _of_both(options["groups"], first, second),
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
@@ -207,6 +242,57 @@ def test(reference: str, data: str, **options: Any) -> None:  # fmt: skip
     attempts.end()
     if anomaly:
         sys.exit(1)
+
+
+def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -> None:
+    from sparker import tables
+    from sparker.many import test_many
+    from sparker.streaming.reference import stream
+
+    check_together("many")
+    settings = fit_settings(options, anneal=options.pop("annealed"))
+    outputs = {"--report": options["report"]}
+    check_outputs(outputs, [reference, *data, options["pool"]],
+                  folders={"--reports": options["reports"]})  # fmt: skip
+    report = options["report"]
+    check_places(data, {"--reports": options["reports"], "--report": report and report.parent})
+    files = sample_files(data, [reference, options["pool"]])
+    both, weights = _given(options, "groups", "strata"), _given(options, "weights")
+    chosen = {name: options[name] for name in ("columns", "ignore", "key")}
+    first = tables.read(
+        reference,
+        columns=options["columns"] or None,
+        ignore=options["ignore"],
+        extra=[*both, *weights],
+        key=options["key"],
+        on_disk=options["stream"],
+    )
+    tested: Any = first
+    if options["stream"]:
+        tested = stream(first.points, memory=_bytes(options["memory"]))
+        first = _shown(first, tested)
+    reports = Reports(options["reports"], reference)
+    settings |= table_settings(options, first)
+    settings |= {
+        "null": _null(options["null"], options["pool"], options["group_rows"], first),
+        "reference_weights": first.extra[weights[0]] if weights else None,
+        "expected": options["expected"],
+        "groups": options["groups"],
+        "strata": options["strata"],
+        "store": options["store"],
+        "stop": _stop(options["stop"]),
+    }
+    with cluster_at(options["scheduler"]) as cluster:
+        found = test_many(
+            tested,
+            Files(files, partial(read_beside, first, extra=both, reference=reference, **chosen)),
+            fdr=options["fdr"] or 0.1,
+            shared=options["shared"],
+            on_result=reports,
+            cluster=cluster,
+            **settings,
+        )
+    say(replace(found, files=(reference,)), options, reports)
 
 
 def _bytes(gib: float | None) -> float | None:

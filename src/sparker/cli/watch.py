@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sparker.cli.batches import Batch, batch_files, follow
+from sparker.cli.batches import STDIN, Batch, batch_files, follow, lines
 from sparker.cli.errors import no_device
 from sparker.cli.journal import Journal
 from sparker.cli.options import A_LEVEL, FILE, Real
@@ -85,8 +85,13 @@ def watch(
 ) -> None:
     """Test BATCHES, files or folders of files, against MONITOR: one line of JSON each.
 
+    With - for BATCHES, every line of stdin is one: a row or a list of rows as JSON.
+
     A batch that cannot be read or tested gives a line with an error and does not stop the others.
     The first batch of a size that MONITOR has no toys for waits until they are made.
+
+    If MONITOR was made with `calibrate --anytime`, it bets on the rows of all batches together:
+    look as often as you like, the chance that it ever raises a false alarm is at most alpha.
 
     With --journal, a watch that was ended goes on where it was.
 
@@ -102,13 +107,16 @@ def watch(
     so_far = Journal(journal)
     click.get_current_context().call_on_close(so_far.close)
     session = Session(monitor, alpha, looks, key, reports, picture, keep, so_far, embed=embed)
-    session.known.check_reach(alpha, looks)
     problem = no_device()
     if problem:  # of all batches, and not of each
         raise BadInput(problem)
     own = [monitor, *([journal] if journal else [])]
     files: Iterable[Batch]
-    if is_followed:
+    if STDIN in batches:
+        if len(batches) > 1 or is_followed:
+            raise BadInput("- stands for all batches, and goes neither with others nor --follow")
+        files = lines(sys.stdin.buffer, so_far.n_looks + 1)
+    elif is_followed:
         files = follow(Path(batches[0]), poll, own, so_far.tested)
     else:
         every = list(batch_files(batches, own))
@@ -123,7 +131,7 @@ def watch(
                 "as there will be batches, or name fewer"
             )
     try:
-        if is_followed:
+        if is_followed or STDIN in batches:
             _follow(session, files, looks)
         else:
             for batch in files:
@@ -150,6 +158,8 @@ def _follow(session: Session, files: Iterable[Batch], most: int | None) -> None:
             session.look(batch, comes_again=True)
             if so_far.n_looks == most:
                 break
+        else:  # the end of stdin; a folder has none
+            return
     note(f"All {most} planned looks are made; further batches are not tested.")
 
 

@@ -128,6 +128,9 @@ BLOCK_VALUES = 2**20
 MAX_DIRECTIONS = 10
 """Kernels can cover up to this many directions."""
 
+MAX_TURNED = 2**13
+"""Columns that are freed of correlations at most: the map has a number for every pair of them."""
+
 FLATTEST = 1e-3
 """A share of the variance of a column. Directions with less are stretched as if they had this."""
 
@@ -140,8 +143,8 @@ def decorrelate(points: np.ndarray) -> Transform:
     direction that is stretched, and in many dimensions most of them hold noise. The number of
     directions that count is ``(sum v)^2 / sum v^2`` of their variances v. Each v is divided by a
     power of itself, the largest one up to 1 with which no more than MAX_DIRECTIONS count. In few
-    dimensions all directions then have the same variance; where too many count from the start,
-    columns are only standardised.
+    dimensions all directions then have the same variance; where too many count from the start, or
+    there are more than MAX_TURNED columns, columns are only standardised.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(1000, 2))
@@ -150,7 +153,7 @@ def decorrelate(points: np.ndarray) -> Transform:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     plain, usual = _standardised(points)
-    if len(plain.kept) == 1:
+    if not 1 < len(plain.kept) <= MAX_TURNED:
         return plain
     standardised = plain(usual)
     covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
@@ -202,12 +205,17 @@ def whiten(points: np.ndarray) -> Transform:
     points = limits.without(points)
     kept, centre, scale = _varying(points)  # which direction is flat must not depend on units
     standardised = (_columns(points, kept) - centre[kept]) / scale
-    variance, directions = np.linalg.eigh(standardised.T @ standardised / len(points))
+    wide = len(points) < len(kept)  # the products of few rows are the smaller matrix
+    products = standardised @ standardised.T if wide else standardised.T @ standardised
+    variance, directions = np.linalg.eigh(products / len(points))
     # What rounding alone leaves of a direction without variance.
     floor = len(kept) * np.finfo(points.dtype).eps * variance[-1]
     solid = variance > floor
-    matrix = directions[:, solid] / np.sqrt(variance[solid])
-    back = directions[:, solid] * np.sqrt(variance[solid])
+    variance, directions = variance[solid], directions[:, solid]
+    if wide:
+        directions = standardised.T @ directions / np.sqrt(len(points) * variance)
+    matrix = directions / np.sqrt(variance)
+    back = directions * np.sqrt(variance)
     return Transform(kept, centre, matrix / scale[:, None], back.T * scale, *limits)
 
 

@@ -115,11 +115,11 @@ def at_least(toys: TwoSample, all_orders: Iterable[Order], level: float, *, give
     for order in all_orders:
         found = counts(order, both, ends)
         seen, beside = found[:, :n].astype(np.float64), found[:, n:].astype(np.float64)
+        # Copies: parts would hold on to the counts of all toys, order after order.
+        own = seen[:, 0].copy(), beside[:, 0].copy()
         for lack, kinds in sides.items():
             told = surprise(seen, beside, odds, lack=lack)
-            kinds.setdefault(order.kind, []).append(
-                _Sets(seen[:, 0], beside[:, 0], told[:, 1:].max(0))
-            )
+            kinds.setdefault(order.kind, []).append(_Sets(*own, told[:, 1:].max(0)))
     first = float(odds[0])
     n_data = float(data[:, 0].sum(dtype=np.float64)) if given else np.inf
     return AtLeast(

@@ -205,6 +205,9 @@ def _ranges(values: Mapping[str, Any]) -> Iterator[str]:
         yield "its settings, timings or encoding have numbers that are not finite"
     if not np.all(np.isfinite([scale for _, scale in values["readings"]])):
         yield "a scale is not finite"
+    for name, value, error, prior in values["nuisances"]:
+        if not (np.isfinite([value, error, prior]).all() and error >= 0 and prior > 0):
+            yield f"the nuisance parameter {_short(name)} has no value, error and prior"
     if np.any(values["widths"] <= 0):
         yield "a width is not positive"
     expected = values["expected"]

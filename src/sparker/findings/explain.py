@@ -80,7 +80,8 @@ def explain(
     where some were left out.
     """
     rng = np.random.default_rng([seed, STREAM])
-    known, chosen = enough(observed.shown, rng)
+    # Nuisance parameters stay at the values that fit best, as if these were known.
+    known, chosen = enough(observed.shown._replace(tilt=None), rng)
     called = _Called(*numbers, chosen)
     try:
         pool = Permutation(group_rows).pool(known, seed)

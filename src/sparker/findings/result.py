@@ -31,7 +31,8 @@ from sparker.findings.saved import (
     restore,
     same,
 )
-from sparker.findings.words import NOT_ALONE, finite, in_json, seen_by, sentences
+from sparker.findings.words import NOT_ALONE, finite, in_json, pulls, seen_by, sentences
+from sparker.nulls import Pull
 from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
 from sparker.tables.checks import Caution
@@ -84,7 +85,8 @@ class Result:
     data_plane: np.ndarray  # (N_D, 2) the data in the plane of the reference's largest variance
     reference_plane: np.ndarray  # (N_R, 2)
     directions: np.ndarray  # (r, 2) what spans that plane, in the r coordinates of the fit
-    reference_weights: np.ndarray | None  # (N_R,) as given; None where all rows weigh the same
+    reference_weights: np.ndarray | None
+    """(N_R,) as given, times what nuisance parameters make of them; None where all are the same."""
     data: np.ndarray  # (N_D, d) the data as numbers, see ``encoding``
     reference: np.ndarray  # (n, d) reference rows as numbers, some if they are very many
     reference_rows: np.ndarray  # (n,) which of the N_R they are
@@ -122,6 +124,8 @@ class Result:
     pictures: tuple[tuple[int, str], ...] = ()
     """Small pictures of the most anomalous rows, where pictures were compared: which of the data
     rows, and a PNG as a data URI."""
+    nuisances: tuple[Pull, ...] = ()
+    """How far the data pull each nuisance parameter of the reference."""
     files: tuple[str, ...] = ()
     """The files of reference and data, where they came from files."""
 
@@ -382,6 +386,7 @@ class Result:
             lines.append(seen)
         if self.answers is not None:
             lines += sentences(self)
+        lines += pulls(self)
         if self.n_failed:
             lines.append(
                 f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
@@ -409,6 +414,7 @@ class Result:
                 for family, p in zip(self.families, self.p_by_family, strict=True)
             ],
             "decided": self.decided._asdict(),
+            "nuisances": [one._asdict() for one in self.nuisances],
             "width": float(self.widths[self.best]) if len(self.widths) else None,
         }
         if self.models is not None:

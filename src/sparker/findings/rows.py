@@ -1,8 +1,9 @@
 """Which rows are anomalous: a probability for each, and a list of which most are.
 
 A row's score puts together what the kernels say of its place at all widths, the most surprising set
-of rows that it belongs to, and how many of its nearest rows are in the mixture. Its probability compares how many data rows and how many hidden
-reference rows score like it. Its p-value is its rank among the hidden rows.
+of rows that it belongs to, and how many of its nearest rows are in the mixture. Its probability
+compares how many data rows and how many hidden reference rows score like it. Its p-value is its
+rank among the hidden rows.
 """
 
 from collections.abc import Iterable

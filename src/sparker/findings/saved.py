@@ -16,6 +16,7 @@ from sparker.findings.columns import ColumnTest, Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.regions import Region
 from sparker.findings.rules import Condition
+from sparker.nulls import Pull
 from sparker.statistics.contract import Reading
 from sparker.tables.cells import as_objects
 from sparker.tables.checks import Caution
@@ -68,6 +69,9 @@ def restore(
         values[name] = tuple(str(item) for item in values[name])
     values["readings"] = tuple(
         Reading(str(family), float(scale)) for family, scale in values["readings"]
+    )
+    values["nuisances"] = tuple(
+        Pull(str(name), *map(float, numbers)) for name, *numbers in values["nuisances"]
     )
     weights = values["reference_weights"]
     if weights is not None:

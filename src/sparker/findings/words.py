@@ -9,6 +9,7 @@ from sparker.engine.train import FAMILIES
 from sparker.findings import regions
 from sparker.findings.bound import CONFIDENCE
 from sparker.findings.regions import Region
+from sparker.nulls import Pull
 from sparker.tables.encoding import Feature
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ def reading(result: "Result") -> str:
     family, scale = result.decided
     name = READINGS.get(family, family)
     if family in FAMILIES:
-        widths = result.widths
-        return f"{name} at width {scale:.3g} of {widths[0]:.3g} to {widths[-1]:.3g}"
+        widths = result.widths  # none where no models were kept
+        span = f" of {widths[0]:.3g} to {widths[-1]:.3g}" if len(widths) else ""
+        return f"{name} at width {scale:.3g}{span}"
     if family in OF_NEIGHBOURS:
         return f"{name}, by {scale:.0f} neighbour{'s' * (scale != 1)}"
     return name
@@ -208,6 +210,22 @@ def in_json(result: "Result") -> dict[str, Any]:
             for one in found.columns
         ],
     }
+
+
+def pulls(result: "Result") -> list[str]:
+    """How far the data pull each nuisance parameter, in units of its prior."""
+    return [
+        f"nuisance parameter {one.name}: pulled to {one.value:+.2f} of its standard deviations, "
+        f"{constrained(one)}"
+        for one in result.nuisances
+    ]
+
+
+def constrained(one: Pull) -> str:
+    """What the data tell of a nuisance parameter beyond its prior."""
+    if one.error > 0.95:
+        return f"with an error of {one.error:.2f}: the data do not constrain it"
+    return f"and constrained by the data to {one.error:.2f} of them"
 
 
 def finite(value: float) -> float | None:

@@ -7,14 +7,14 @@ toys. Toy i draws its rows or labels from ``toy_rng(seed, i)`` and from nothing 
 draws null data from reference rows of the same fit: such data lie exactly on reference points, and
 kernels would see signals that are not there.
 
-| scheme | toys | what is not refitted in every toy comes from |
-|---|---|---|
-| ``Permutation`` | relabel the pooled rows | the pooled rows |
-| ``Simulator``, a function | new data, the same reference | the reference |
-| ``Simulator``, a pool of rows | relabel these and the data, the same reference | all rows |
+- ``Permutation``: toys relabel the pooled rows; what is not refitted in every toy comes from these.
+- ``Simulator`` of a function: toys are new data against the same reference; the rest comes from it.
+- ``Simulator`` of a pool of rows: toys relabel these and the data, against the same reference; the
+  rest comes from all rows.
 
 All three are exact, over samples and seeds, except for Poisson counts in a relabelled pool and for
-weights of the reference alone. ``Resample``, for monitors that have no data yet, is measured.
+weights of the reference alone. ``Resample``, for monitors that have no data yet, is measured. Toys
+that many samples share (``shared``) are no scheme of one test; they are exact for each sample.
 ``docs/calibration.md`` says what each assumes, and has the measured levels of all.
 """
 
@@ -30,26 +30,36 @@ from sparker.nulls.experiments import (
     toy_rng,
 )
 from sparker.nulls.inputs import Samples, Weights, samples
+from sparker.nulls.nuisances import Nuisances, Profile, Pull
 from sparker.nulls.permutation import Permutation
 from sparker.nulls.resample import Resample
+from sparker.nulls.shared import blocks_of, hold_out, shared_toys
 from sparker.nulls.simulator import Simulator
+from sparker.nulls.systematics import Systematic
 
 __all__ = [
     "Experiments",
     "Fitted",
+    "Nuisances",
     "Permutation",
+    "Profile",
+    "Pull",
     "Resample",
     "Samples",
     "Scheme",
     "Simulator",
+    "Systematic",
     "ToySource",
     "Weights",
+    "blocks_of",
+    "hold_out",
     "largest_toy",
     "most_rows",
     "own_rows",
     "relabelled",
     "samples",
     "scheme",
+    "shared_toys",
     "toy_rng",
 ]
 

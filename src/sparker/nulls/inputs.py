@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.engine.sample import as_weights
+from sparker.nulls.tilt import Tilt
 from sparker.streaming.reference import Held, Reference, as_reference
 from sparker.system.numbers import counted
 
@@ -27,6 +28,8 @@ class Samples(NamedTuple):
     """(N_D,) the weights that data rows would have as reference rows, where these are known."""
     strata: tuple[np.ndarray, np.ndarray] | None = None
     """(N_R,), (N_D,): the strata of the rows, numbered from 0 through both."""
+    tilt: Tilt | None = None
+    """What nuisance parameters do to the rows, of the reference and then of the data."""
 
     @property
     def own_weights(self) -> np.ndarray:  # (N_R,)
@@ -49,7 +52,11 @@ class Samples(NamedTuple):
         kept = self.reference.shown[rows]
         strata = None if self.strata is None else (self.strata[0][rows], self.strata[1])
         weights = None if self.weights is None else self.weights[rows]
-        return self._replace(reference=Held(kept, kept), weights=weights, strata=strata)
+        tilt = None
+        if self.tilt is not None:
+            of_data = len(self.reference) + np.arange(len(self.data))
+            tilt = self.tilt.of(np.concatenate([rows, of_data]))
+        return self._replace(reference=Held(kept, kept), weights=weights, strata=strata, tilt=tilt)
 
     def check_rows(self, n: int) -> None:
         """Refuse samples of fewer rows."""

@@ -85,6 +85,7 @@ class Permutation(Scheme):
             measure=measure,
             strata=strata,
             expected=observed.expected,
+            tilt=None if observed.tilt is None else observed.tilt.of(rows),
             notes=(*notes, *more),
         )
 

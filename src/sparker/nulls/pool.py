@@ -18,6 +18,7 @@ from sparker.nulls.experiments import (
     toy_rng,
 )
 from sparker.nulls.labels import DATA, REFERENCE, Labeller
+from sparker.nulls.tilt import Tilt
 
 ORDER = 0x02DE2
 
@@ -35,6 +36,8 @@ class Pool:
     strata: np.ndarray | None = None  # (N,) within which reference and data add up to as much
     expected: float | None = None
     """The number of data rows where it is known; toys then fluctuate around it."""
+    tilt: Tilt | None = None
+    """Nuisance parameters, fitted anew in every experiment."""
     keep_reference: bool = True
     """Whether a toy with fewer data rows than observed still has as many reference rows."""
     may_list: bool = True
@@ -67,9 +70,13 @@ class Pool:
         """How much each row counts, as reference and as data, in experiment ``number``."""
         roles = self.roles(number)
         is_data = roles == DATA
-        reference = np.where(roles == REFERENCE, 1.0 if self.measure is None else self.measure, 0.0)
+        measure, expected = self.measure, self.expected
+        if self.tilt is not None:
+            measure, rate = self.tilt.fitted(number, roles, measure)
+            expected = None if expected is None else expected * rate
+        reference = np.where(roles == REFERENCE, 1.0 if measure is None else measure, 0.0)
         if self.strata is None:
-            reference *= (self.expected or is_data.sum()) / reference.sum()
+            reference *= (expected or is_data.sum()) / reference.sum()
         else:
             n_data, total = (np.bincount(self.strata, some) for some in (is_data, reference))
             reference *= (n_data / np.where(total > 0, total, 1))[self.strata]

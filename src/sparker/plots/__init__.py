@@ -21,7 +21,7 @@ from sparker.plots.rows import (
     score_distribution,
 )
 from sparker.plots.style import KERNELS, REFERENCE
-from sparker.plots.trend import trend
+from sparker.plots.trend import trend, wealth
 from sparker.plots.verdict import null_distribution, p_across_widths, p_by_family, power_curve
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "score_distribution",
     "trajectories",
     "trend",
+    "wealth",
 ]
 
 

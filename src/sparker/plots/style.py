@@ -10,7 +10,9 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
 DATA = "black"
 REFERENCE = "#9db8d2"
-KERNELS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # colour-blind safe
+"""The colour of the reference."""
+KERNELS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Colours of kernels, and of what else stands side by side; safe for the colour-blind."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 MARKERS = "osD^vPX"  # as many as make 35 pairs with the dashes
 LONGEST = 60  # characters of a name

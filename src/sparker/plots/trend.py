@@ -73,6 +73,33 @@ def trend(
     return drawn
 
 
+def wealth(
+    looks: Iterable[Mapping[str, Any]],
+    *,
+    needed: float | None = None,
+    first: int = 1,
+    ax: Axes | None = None,
+) -> list[Artist]:
+    """What the bets of an ``AnytimeMonitor`` have made of 1, look after look.
+
+    ``looks`` are the lines of ``sparker watch``, or dictionaries of ``AnytimeLook``. ``needed`` is
+    the wealth at which there is an alarm.
+    """
+    ax = axes_or_new(ax)
+    values = np.array([look.get("wealth", np.nan) for look in looks], float)
+    number = np.arange(first, first + len(values))
+    drawn: list[Artist] = [*ax.plot(number, values, "-", color=DATA, lw=1.5, label="wealth")]
+    if needed is not None:
+        label = f"alarm at {needed:g}"
+        drawn.append(ax.axhline(needed, color=KERNELS[1], ls="--", lw=1, label=label))
+    ax.set_yscale("log")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.set_xlabel("look")
+    ax.set_ylabel("wealth")
+    legend_above(ax)
+    return drawn
+
+
 def _p_and_alarm(look: Looked | Mapping[str, Any]) -> tuple[float, bool]:
     """NaN stands for the p-value of a batch that could not be tested."""
     if not isinstance(look, Mapping):

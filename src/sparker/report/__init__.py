@@ -7,19 +7,19 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from bokeh.resources import Resources
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from sparker.findings.result import Result
 from sparker.findings.words import LEVEL, reading, seen_by
 from sparker.report import answers, axes, figures, histograms, kernels, planes, rows
+from sparker.report.pages import as_text, environment, source, write_page
 from sparker.report.thumbnails import Picture
-from sparker.report.words import as_sentence, number, verdict
-from sparker.system.atomic import whole_file
+from sparker.report.words import as_sentence, verdict
 
 TITLE = "Do the data come from the reference's distribution?"
 PAGE = 25  # table rows at a time
@@ -113,15 +113,7 @@ def render(
 
 def write(path: str | os.PathLike[str], result: Result, **options: Any) -> None:
     """Write the report to a file, whole or not at all; ``options`` are those of ``render``."""
-    content = render(result, **options).encode()
-    try:
-        with whole_file(path) as file:
-            file.write(content)
-    except OSError as error:
-        raise ValueError(
-            f"the report could not be written to {path}: {error.strerror}; choose a file in a "
-            "folder that exists and that you may write to"
-        ) from error
+    write_page(path, render(result, **options))
 
 
 def _sizes(result: Result) -> dict[str, Any]:
@@ -163,34 +155,20 @@ def _view_names(told: answers.Told) -> list[str]:
 
 
 def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
-    environment = Environment(
-        loader=PackageLoader("sparker.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": number, "cell": _cell}
-
-    # Not sorted, which is the default: Bokeh's objects are defined where they first appear.
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-
-    def own(name: str) -> str:
-        assert environment.loader is not None
-        return environment.loader.get_source(environment, name)[0]
-
+    made = environment(cell=_cell)
+    own = partial(source, made)
     # These hold nothing of the user's. Their digests are the only scripts the page may run, and it
     # may load nothing at all: should a string ever get past the escaping, it stays a string.
     bokeh = Resources(mode="inline", components=["bokeh"], log_level="warn")
     scripts = [*bokeh.js_raw, own("histograms.js"), own("report.js")]
-    page = environment.get_template("report.html").render(
+    page = made.get_template("report.html").render(
         **values,
         plots=figures.embed(plots),
         style=Markup(own("report.css")),
         scripts=[Markup(script) for script in scripts],
         digests=[_digest(script) for script in scripts],
     )
-    return page.encode(errors="replace").decode()  # half a surrogate pair is no text
+    return as_text(page)
 
 
 def _cell(value: Any, column: Mapping[str, Any]) -> str:

@@ -2,7 +2,9 @@
 
 import functools
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import psutil
 
@@ -32,6 +34,22 @@ def n_cores() -> int:
         return max(1, min(n, round(int(quota) / int(period))))
     except (OSError, ValueError):  # no control groups, or no limit: "max"
         return n
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let small products of NumPy run in one thread.
+
+    On a busy machine several would wait for each other for much longer than the product takes.
+    """
+    found: AbstractContextManager[Any] = _pools().limit(limits=1, user_api="blas")
+    return found
+
+
+@functools.cache
+def _pools() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
 
 
 def free_memory(n_chunks: int = 1) -> float:

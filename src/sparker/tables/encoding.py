@@ -46,6 +46,8 @@ class Feature(NamedTuple):
 
     def _said(self, verb: str) -> str:
         name, level = " ".join(self.column.split()), self.level
+        if self.kind == NUMBER:  # of which there may be a million
+            return name
         if not level.isprintable() or level != level.strip() or not level:
             level = repr(level)
         return {
@@ -378,13 +380,14 @@ class Encoding(NamedTuple):
     @property
     def told_apart(self) -> tuple[Feature, ...]:
         """The features, with the places of their columns where they would be called alike."""
-        places = [column.place for column in self.columns for _ in column.features]
-        alike = Counter(feature.label for feature in self.features)
+        found = [(one, column.place) for column in self.columns for one in column.features]
+        labels = [one.label for one, _ in found]
+        alike = Counter(labels)
         return tuple(
             one._replace(column=f"{one.column} (column {place})".strip())
-            if alike[one.label] > 1 or not one.column.strip()
+            if alike[label] > 1 or not one.column.strip()
             else one
-            for one, place in zip(self.features, places, strict=True)
+            for (one, place), label in zip(found, labels, strict=True)
         )
 
     @property

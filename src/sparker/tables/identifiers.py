@@ -82,7 +82,7 @@ def identifier(name: str, parts: Sequence[np.ndarray]) -> str | None:
     >>> identifier("energy", [np.linspace(1, 2, 100), np.linspace(5, 6, 50)])
     """
     called = _called(name)
-    if not any(called[1:]) and any(map(_has_fractions, parts)):
+    if not any(called[1:]) and (_are_few(parts) or any(map(_has_fractions, parts))):
         return None  # most columns of numbers: there is no need to look at all of them
     texts = [_texts(part) for part in parts]
     if not any(text is not None for text in texts):
@@ -97,6 +97,11 @@ def identifier(name: str, parts: Sequence[np.ndarray]) -> str | None:
     if files is None or not all(map(len, files.values)):
         return None
     return _counting(called, files) or _rising(called, files) or _named(called, files)
+
+
+def _are_few(parts: Sequence[np.ndarray]) -> bool:
+    """Whether they are numbers, and so few that nothing but their name would tell."""
+    return all(len(part) < MIN_ROWS and part.dtype.kind in "fiu" for part in parts)
 
 
 def _has_fractions(part: np.ndarray) -> bool:

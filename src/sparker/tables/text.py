@@ -47,6 +47,11 @@ def _lines(file: Any, size: int, most: float) -> Iterator[str]:
             ) from error
         if len(line) == LONGEST_LINE:
             raise FileError(f"has a line {number} without end; is it a table at all?")
+        if "\0" in line:
+            raise FileError(
+                f"has a null byte in line {number}, which no text has; it is damaged, or of "
+                "another format: write it anew"
+            )
         n_characters += len(line)
         if n_characters > most:
             raise bomb(size, n_characters)

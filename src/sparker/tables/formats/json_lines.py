@@ -46,9 +46,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
+def _check_characters(record: Any) -> None:
+    """Refuse halves of characters, which JSON can name and no text can be written with."""
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{error.object[error.start]!r} is half a character") from error
+
+
 def _parsed(number: int, line: str) -> Any:
     try:
         record = _DECODER.decode(line)
+        if r"\u" in line:
+            _check_characters(record)
     except KeyError as error:
         raise FileError(
             f"has {error.args[0]!r} twice in line {number}; give each of its values a name of "

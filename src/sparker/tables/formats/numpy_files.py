@@ -48,6 +48,8 @@ def open_npz(path: Path, key: str | None) -> Iterator[Source]:
     with zipfile.ZipFile(path) as archive, ExitStack() as opened:
         members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
         check_width(len(members))
+        if len({info.filename for info in members}) < len(members):
+            raise FileError("has an array twice under one name; write it anew")
         arrays = {}
         for info in members:
             again = partial(_opened, opened, archive, info)

@@ -1,0 +1,133 @@
+"""The tables of docs/anytime.md, from the results: ``python -m experiments.anytime.tables``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparker.calibration.pvalues import clopper_pearson
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "anytime.md"
+COST = HERE.parents[1] / "benchmarks" / "results" / "anytime.json"
+NO_ALARM = np.inf
+
+QUIET = {
+    "never": "{quiet_looks:,} batches",
+    "shorter": "1,000 batches",
+}
+
+
+def read(name: str) -> dict[str, Any]:
+    """A result of this folder."""
+    found: dict[str, Any] = json.loads((HERE / name).read_text())
+    return found
+
+
+def quiet() -> list[str]:
+    """How many streams without change raised an alarm."""
+    result = read("result.json")
+    lines = ["| | rows | streams | alarms | share, 95 % interval |", "|---|---|---|---|---|"]
+    for part, title in QUIET.items():
+        cells = result["units"].get(part, {})
+        done = [(cell, one) for cell, units in cells.items() for one in units]
+        for cell in (*cells, "all"):
+            alarms = [one["alarm"] for name, one in done if cell in (name, "all")]
+            k, n = sum(look is not None for look in alarms), len(alarms)
+            low, high = clopper_pearson(k, n, 0.95)
+            what = title.format(**result["settings"])
+            lines.append(f"| {what} | {cell} | {n} | {k} | {k / n:.3f} ({low:.3f} to {high:.3f}) |")
+    return [*lines, "", *_changes(result)]
+
+
+def _changes(result: dict[str, Any]) -> list[str]:
+    """How many looks until the first alarm of those that look for changes."""
+    most = result["settings"]["change_looks"]
+    lines = [
+        "| for changes | streams | an alarm before look 100 | mean looks until it, at least |",
+        "|---|---|---|---|",
+    ]
+    cells = result["units"]["change"]
+    for cell in (*cells, "all"):
+        units = [one for name, some in cells.items() if cell in (name, "all") for one in some]
+        looks = [most if one["alarm"] is None else one["alarm"] for one in units]
+        early = sum(look < 100 for look in looks)
+        lines.append(f"| {cell} | {len(looks)} | {early} | {np.mean(looks):,.0f} |")
+    return lines
+
+
+def delay() -> list[str]:
+    """Batches from the change to the alarm, of each method."""
+    result, online = read("delay.json"), read("online_mmd.json")
+    cells = result["units"]["delay"]
+    methods = {
+        "`AnytimeMonitor`": lambda cell: [one["anytime"] for one in cells[cell]],
+        "the same, `change=True`": lambda cell: [one["anytime, change"] for one in cells[cell]],
+        "`Monitor`, 50 planned looks": lambda cell: [
+            one["monitor"] for one in cells[cell] if "monitor" in one
+        ],
+        "CUSUM on the best column": lambda cell: [one["cusum"] for one in cells[cell]],
+        "online MMD, more false alarms": lambda cell: online["units"][cell],
+    }
+    names = [f"{cell.split()[0]}, {100 * float(cell.split()[1]):.0f} %" for cell in cells]
+    lines = [f"| | {' | '.join(names)} | before the change |", "|---" * (len(cells) + 2) + "|"]
+    for method, looks_of in methods.items():
+        found = {cell: looks_of(cell) for cell in cells}
+        early = sum(_is_early(look, result) for looks in found.values() for look in looks)
+        n = sum(len(looks) for looks in found.values())
+        shown = [_delays(looks, result) for looks in found.values()]
+        lines.append(f"| {method} | {' | '.join(shown)} | {early} of {n} |")
+    return lines
+
+
+def _is_early(look: int | None, result: dict[str, Any]) -> bool:
+    return look is not None and look <= result["settings"]["quiet"]
+
+
+def _delays(looks: list[int | None], result: dict[str, Any]) -> str:
+    """Median and quartiles, of streams without an earlier alarm."""
+    quiet = result["settings"]["quiet"]
+    rest = [look for look in looks if not _is_early(look, result)]
+    if not rest:
+        return "-"
+    delays = np.sort([NO_ALARM if look is None else look - quiet for look in rest])
+    low, middle, high = (float(delays[int(q * (len(delays) - 1))]) for q in (0.25, 0.5, 0.75))
+    said = [f"over {result['settings']['horizon'] - quiet}" if np.isinf(x) else f"{x:.0f}"
+            for x in (middle, low, high)]  # fmt: skip
+    return f"{said[0]} ({said[1]} to {said[2]}; {len(rest)} streams)"
+
+
+def cost() -> list[str]:
+    """Milliseconds."""
+    found = json.loads(COST.read_text())
+    ms = found["milliseconds"]
+    return [
+        "| milliseconds a batch | median | 95 % |",
+        "|---|---|---|",
+        *(
+            f"| {what} | {ms[what]['50 %']:.0f} | {ms[what]['95 %']:.0f} |"
+            for what in ("look", "look and state", "processor time")
+        ),
+        "",
+        f"({found['cores']} cores, shared with others: {found['load']:.0f} processes waited for "
+        "them. Processor time is that of look and state together.)",
+    ]
+
+
+BLOCKS = {"quiet": quiet, "delay": delay, "cost": cost}
+
+
+def page(text: str) -> str:
+    """The page with the tables of the results as they are."""
+    for name, table in BLOCKS.items():
+        before, _, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- end of {name} -->")
+        assert end, f"{name} does not stand on the page"
+        made = "\n".join(table())
+        text = f"{before}<!-- {name} -->\n{made}\n{end}{after}"
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))

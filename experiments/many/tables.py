@@ -1,0 +1,103 @@
+"""The tables of docs/many.md, from the results: ``python -m experiments.many.tables``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "many.md"
+
+
+def _percent(one: dict[str, Any] | None) -> str:
+    """A mean of tables and its error."""
+    if one is None:
+        return ""
+    error = "" if one["error"] is None else f" ({100 * one['error']:.1f})"
+    return f"{100 * one['mean']:.1f}{error}"
+
+
+def _share(one: dict[str, Any] | None) -> str:
+    """So many of so many, in percent, with the exact 95 % interval."""
+    if one is None:
+        return ""
+    low, high = (100 * end for end in one["interval"])
+    return f"{100 * one['k'] / one['n']:.0f} [{low:.0f}, {high:.0f}]"
+
+
+def level(result: dict[str, Any]) -> list[str]:
+    """How often p-values of fine samples are at or below a level."""
+    kinds = {name: cases for name, cases in result["cases"].items() if cases}
+    levels = list(next(iter(next(iter(kinds.values())).values()))["level"])
+    heads = " | ".join(f"p <= {float(x):.0%}".replace("%", " %") for x in levels)
+    lines = [f"| percent of fine samples | anomalous | tables | {heads} |"]
+    lines.append("|---" * (3 + len(levels)) + "|")
+    for name, cases in kinds.items():
+        for n_anomalous, found in cases.items():
+            cells = " | ".join(_percent(found["level"][x]) for x in levels)
+            n_tables = found["level"][levels[0]]["tables"]
+            lines.append(f"| {name} | {n_anomalous} of 10 | {n_tables:,} | {cells} |")
+    return lines
+
+
+def discoveries(result: dict[str, Any]) -> list[str]:
+    """False discoveries and power."""
+    kinds = {name: cases for name, cases in result["cases"].items() if cases}
+    rates = list(next(iter(next(iter(kinds.values())).values()))["rates"])
+    heads = [f"fine, at {float(x):.0%}".replace("%", " %") for x in rates]
+    heads += [f"found, at {float(x):.0%}".replace("%", " %") for x in rates]
+    lines = [f"| percent | anomalous | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
+    for name, cases in kinds.items():
+        for n_anomalous, found in cases.items():
+            by_rate = found["rates"]
+            cells = [_percent(by_rate[x]["false_discoveries"]) for x in rates]
+            cells += [_percent(by_rate[x]["power"]) for x in rates]
+            lines.append(f"| {name} | {n_anomalous} of 10 | {' | '.join(cells)} |")
+    return lines
+
+
+def distances(result: dict[str, Any]) -> list[str]:
+    """How large distances are, and how often what is said of them holds."""
+    lines = [
+        "| data and generator | samples | truth | mean distance | covers its mean, % | lower end "
+        "holds, % | covers the truth, % | surely first of three alike, % | closer one first, % | "
+        "surely, % |",
+        "|---" * 10 + "|",
+    ]
+    for name, one in result["cases"].items():
+        error = "" if one["error"] is None else f" ({one['error']:.4f})"
+        cells = [
+            name,
+            f"{one['covers_truth']['n']:,}",
+            f"{one['truth']:.2f}",
+            f"{one['mean']:.4f}{error}",
+            _share(one["covers_its_mean"]),
+            _share(one["low_end_holds"]),
+            _share(one["covers_truth"]),
+            _share(one["surely_first_of_three_alike"]),
+            _share(one["a_before_c"]),
+            _share(one["c_surely_behind"]),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+BLOCKS = {
+    "level": ("result.json", level),
+    "discoveries": ("result.json", discoveries),
+    "distances": ("distance.json", distances),
+}
+
+
+def page(text: str) -> str:
+    """The page with the tables of the results as they are."""
+    for name, (file, table) in BLOCKS.items():
+        made = "\n".join(table(json.loads((HERE / file).read_text())))
+        before, _, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        assert end, f"{name} does not stand on the page"
+        text = f"{before}<!-- {name} -->\n{made}\n{end}{after}"
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))

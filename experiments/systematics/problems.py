@@ -1,0 +1,89 @@
+"""Samples with a known nuisance parameter: an exponential spectrum, and jets.
+
+The spectrum has one column, exponential, whose scale is uncertain by 10 %. The jets are those of
+``jets_particlenet_169d.npz``: pt, eta, energy, mass and number of constituents, with an energy
+scale (of pt, energy and mass) that is uncertain by 1 %.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from sparker import Systematic
+
+N_REFERENCE, N_DATA = 2000, 600
+PER_SIGMA = {"spectrum": 0.1, "jets": 0.01}
+ENERGIES = [0, 2, 3]
+"""The columns of a jet that its energy scale changes: pt, energy, mass."""
+
+BUMP = 2.5, 0.1
+"""Where the planted rows of the spectrum are, and how wide they are spread."""
+
+Rows = np.ndarray
+
+
+class Sample(NamedTuple):
+    """A reference and data at some value of the nuisance parameter."""
+
+    reference: Rows
+    data: Rows
+    up: Rows  # other rows, as the reference would be at +1
+    down: Rows  # and at -1
+
+
+def scaled(rows: Rows, nu: float) -> Rows:
+    """The spectrum with its scale at this value."""
+    return rows * (1 + PER_SIGMA["spectrum"] * nu)
+
+
+def rescaled(rows: Rows, nu: float) -> Rows:
+    """Jets with their energy scale at this value."""
+    found = np.array(rows)
+    found[:, ENERGIES] *= 1 + PER_SIGMA["jets"] * nu
+    return found
+
+
+def spectrum(rng: np.random.Generator, nu: float, n_planted: int, other: bool) -> Sample:
+    """The exponential; ``other`` is a shift that nobody declared."""
+    reference = rng.exponential(size=(N_REFERENCE, 1))
+    data = scaled(rng.exponential(size=(N_DATA - n_planted, 1)), nu)
+    planted = rng.normal(*BUMP, size=(n_planted, 1))
+    both = np.concatenate([data, planted]) + 0.08 * other
+    ends = (scaled(rng.exponential(size=(N_REFERENCE, 1)), end) for end in (1, -1))
+    return Sample(reference, rng.permutation(both), *ends)
+
+
+@cache
+def _jets(folder: Path) -> tuple[Rows, Rows]:
+    with np.load(folder / "jets_particlenet_169d.npz") as file:
+        return file["reference_obs"].astype(float), file["anomaly_obs"].astype(float)
+
+
+def jets(folder: Path, rng: np.random.Generator, nu: float, n_planted: int, other: bool) -> Sample:
+    """Jets of quarks, tops and W bosons, Higgs bosons planted; ``other``: more constituents."""
+    ordinary, anomalous = _jets(folder)
+    turn = rng.permutation(len(ordinary))
+    three = np.split(ordinary[turn[: 3 * N_REFERENCE]], 3)
+    data = rescaled(ordinary[turn[3 * N_REFERENCE :][: N_DATA - n_planted]], nu)
+    planted = anomalous[rng.choice(len(anomalous), n_planted, replace=False)]
+    both = np.concatenate([data, planted])
+    if other:
+        both[:, 4] = np.round(1.1 * both[:, 4])
+    return Sample(three[0], rng.permutation(both), rescaled(three[1], 1), rescaled(three[2], -1))
+
+
+def declared(problem: str, form: str, sample: Sample) -> list[Systematic]:
+    """The systematic of a problem as a function, as shifted samples, or as weights."""
+    move: Callable[[Rows, float], Rows] = scaled if problem == "spectrum" else rescaled
+    if form == "function":
+        return [Systematic("scale", function=move)]
+    if form == "samples":
+        return [Systematic("scale", up=sample.up, down=sample.down)]
+    assert form == "weights"
+    assert problem == "spectrum"
+    x = sample.reference[:, 0]
+    up, down = (np.exp(x - x / scale) / scale for scale in (1.1, 0.9))
+    return [Systematic("scale", up=up, down=down)]

@@ -1,0 +1,117 @@
+"""``sparker closest``: which of several generators is closest to the data?"""
+
+from functools import partial
+from typing import Any
+
+import click
+
+from sparker.cli.many import Files, sample_files
+from sparker.cli.options import (
+    annealed_option,
+    check_together,
+    column_options,
+    fit_options,
+    fit_settings,
+    read_beside,
+    table_options,
+    table_settings,
+)
+from sparker.cli.outputs import Attempts
+from sparker.cli.terminal import Out, answer_json, cell, reader_may_leave
+
+
+@click.command()
+@click.argument("data")
+@click.argument("generated", nargs=-1, required=True)
+@column_options
+@table_options
+@click.option("--weights", help="Column of GENERATED with the weights of its rows.")
+@click.option(
+    "--folds",
+    default=5,
+    show_default=True,
+    type=click.IntRange(2, 100),
+    help="Fits for each of GENERATED, each without so large a part of the rows.",
+)
+@click.option(
+    "--resamples",
+    default=999,
+    show_default=True,
+    type=click.IntRange(99, 10**6),
+    help="How often rows are drawn anew, for the intervals.",
+)
+@annealed_option
+@fit_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
+    """Which of GENERATED, files or folders of files, is closest to DATA?
+
+    Ranks them by a distance, t for each row of DATA on rows that were not fitted: about 0 for a
+    perfect generator. Says how sure the intervals and the first place are. Exit codes: 0, or 2 if
+    some of GENERATED could not be compared; the others are.
+
+    Example: sparker closest data.csv model-a.csv model-b.csv
+    """
+    from sparker import tables
+    from sparker.generators import closest as find_closest
+
+    check_together("closest")
+    settings = fit_settings(options, anneal=options.pop("annealed"))
+    del settings["n_toys"], settings["combine"]
+    files = sample_files(generated, [data])
+    chosen = {name: options[name] for name in ("columns", "ignore", "key")}
+    weights = options["weights"]
+    first = tables.read(
+        data, columns=options["columns"] or None, ignore=[*options["ignore"]], key=options["key"]
+    )
+    extra = [weights] if weights else []
+    found = find_closest(
+        first,
+        Files(files, partial(read_beside, first, extra=extra, reference=data, **chosen)),
+        n_folds=options["folds"],
+        n_resamples=options["resamples"],
+        reference_weights=weights,
+        **table_settings(options, first),
+        **settings,
+    )
+    attempts = Attempts()
+    with attempts.at("answer"), reader_may_leave():
+        if options["as_json"]:
+            answer_json(found.to_dict(), indent=1)
+        else:
+            _speak(found)
+    failed = [one for one in found.candidates if one.error is not None]
+    if failed:
+        attempts.failed(
+            f"{len(failed)} of {len(found.candidates)} files could not be compared, the first of "
+            f"them {failed[0].name}: {failed[0].error}"
+        )
+    attempts.end()
+
+
+def _speak(found: Any) -> None:
+    out = Out()
+    out.say(found.verdict(), style="bold")
+    shown = found.candidates
+    out.table(
+        "The closest first",
+        {
+            "generated": [cell(one.name) for one in shown],
+            "rows": [str(one.n_rows or "") for one in shown],
+            "distance": [_number(one.distance) for one in shown],
+            "95 % interval": [_interval(one.interval) for one in shown],
+            "behind": [_number(one.behind) if i else "" for i, one in enumerate(shown)],
+            "p-value": [_number(one.p_value) if i else "" for i, one in enumerate(shown)],
+        },
+    )
+    for one in shown:
+        for warning in one.warnings:
+            out.say(f"warning: {one.name}: {warning}")
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.3g}"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return "" if ends[0] != ends[0] else f"{ends[0]:.3g} to {ends[1]:.3g}"

@@ -1,0 +1,101 @@
+"""``--systematic``: systematic uncertainties on the command line."""
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from sparker.cli.options import Real, options
+from sparker.cli.terminal import BadInput
+
+if TYPE_CHECKING:
+    from sparker.tables import Table
+
+FORM = "NAME=weights:UP[,DOWN][;prior=S] or NAME=files:UP[,DOWN][;prior=S]"
+
+
+class Given(NamedTuple):
+    """A systematic as it was typed."""
+
+    name: str
+    kind: str  # weights: columns of the reference; files
+    ends: tuple[str, ...]  # up and, if given, down
+    prior: float
+
+
+class SystematicType(click.ParamType):  # type: ignore[type-arg]
+    """A systematic in one word."""
+
+    name = "NAME=weights:UP,DOWN|files:UP,DOWN"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Given:
+        """Take it apart.
+
+        >>> SystematicType().convert("jes=weights:w_up,w_down;prior=0.5", None, None)
+        Given(name='jes', kind='weights', ends=('w_up', 'w_down'), prior=0.5)
+        """
+        name, _, rest = str(value).partition("=")
+        kind, _, ends = rest.partition(":")
+        ends, _, known = ends.partition(";prior=")
+        parts = tuple(part.strip() for part in ends.split(","))
+        try:
+            prior = float(known) if known else 1.0
+        except ValueError:
+            prior = math.nan
+        wrong = not name.strip() or kind not in ("weights", "files") or not 1 <= len(parts) <= 2
+        if wrong or not all(parts) or not 0 < prior < math.inf:
+            self.fail(f"{value!r} is not {FORM}.", param, ctx)
+        return Given(name.strip(), kind, parts, prior)
+
+
+systematic_options = options(
+    click.option(
+        "--systematic", "systematic", multiple=True, type=SystematicType(),
+        help="What is not known exactly of REFERENCE: its rows at plus and at minus one standard "
+             "deviation, as columns of REFERENCE with weights, or as files. May be given often.",
+    ),
+    click.option(
+        "--normalisation", type=Real(0, max=100, min_open=True),
+        help="Relative uncertainty of --expected, such as 0.05.",
+    ),
+    click.option(
+        "--maximise", is_flag=True,
+        help="Give the largest p-value over nuisance values near the best ones, not that at them.",
+    ),
+)  # fmt: skip
+
+
+def columns_of(given: tuple[Given, ...]) -> list[str]:
+    """The columns of REFERENCE that hold weights."""
+    return [end for one in given if one.kind == "weights" for end in one.ends]
+
+
+def files_of(given: tuple[Given, ...]) -> list[str]:
+    """The files with rows."""
+    return [end for one in given if one.kind == "files" for end in one.ends]
+
+
+def systematics(given: tuple[Given, ...], reference: "Table", key: str | None) -> list[Any]:
+    """What the library knows them as."""
+    from sparker import tables
+    from sparker.nulls import Systematic
+
+    def end(one: Given, name: str) -> Any:
+        if one.kind == "files":
+            return tables.read(name, columns=reference.columns or None, key=key)
+        column = reference.extra[name]
+        if column.dtype == object:
+            raise BadInput(f"the weights {name} of systematic {one.name} are no numbers")
+        return column
+
+    return [
+        Systematic(
+            one.name,
+            up=end(one, one.ends[0]),
+            down=end(one, one.ends[1]) if len(one.ends) > 1 else None,
+            prior=one.prior,
+        )
+        for one in given
+    ]

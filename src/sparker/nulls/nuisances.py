@@ -1,0 +1,146 @@
+"""The reference at some values of its nuisance parameters, and at those that fit the data best."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sparker.nulls.density_ratio import N_FOLDS, Weighted, density_ratio
+from sparker.nulls.inputs import Samples
+from sparker.nulls.labels import DATA, REFERENCE
+from sparker.nulls.systematics import Place, Variation
+from sparker.nulls.tilt import Tilt
+from sparker.streaming.reference import Held
+
+FOLDS = 0xF01D
+MAX_ROUNDS = 4
+CLOSE = 0.05
+"""Rows are moved until the best values lie within so many priors of where they are."""
+
+FAR = 5.0
+"""In priors: no value further away is looked at."""
+
+STEPS = (-2.0, -1.0, 1.0, 2.0)
+"""Where else p-values are looked at, in standard deviations from the best values."""
+
+
+class Pull(NamedTuple):
+    """How far the data pull a nuisance parameter, in units of its prior."""
+
+    name: str
+    value: float  # the best one; 0 is nominal
+    error: float  # its standard deviation; 1 where the data tell nothing of it
+    prior: float  # the unit: the standard deviation as known before
+
+
+class Nuisances(NamedTuple):
+    """All that is not known exactly of a reference."""
+
+    variations: tuple[Variation, ...]
+    moved: Callable[[dict[str, float]], np.ndarray] | None = None
+    """(N_R, d) the reference rows as functions move them to these values, by name."""
+
+    @property
+    def prior(self) -> np.ndarray:  # (K,)
+        """What is known of each parameter beforehand."""
+        return np.array([one.prior for one in self.variations])
+
+    def best(self, observed: Samples, seed: int) -> "Profile":
+        """The values that fit the data best, and the samples there."""
+        values = np.zeros(len(self.variations))
+        rounds = MAX_ROUNDS if self.moved is not None else 1
+        for _ in range(rounds):
+            there = self.at(observed, values, seed)
+            found, covariance = there.best()
+            before, values = values, np.clip(found, -FAR * self.prior, FAR * self.prior)
+            if np.all(np.abs(values - before) < CLOSE * self.prior):
+                return there._replace(values=values, covariance=covariance)
+        return self.at(observed, values, seed)._replace(covariance=covariance)
+
+    def at(self, observed: Samples, values: np.ndarray, seed: int) -> "Profile":
+        """The samples with the reference at these values, and what changes around them."""
+        n = len(observed.reference)
+        named = {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}
+        moved = None if self.moved is None else self.moved(named)
+        rows = observed.reference.shown if moved is None else moved
+        rng = np.random.default_rng([seed, FOLDS])
+        folds = np.append(np.arange(n), rng.integers(N_FOLDS, size=len(observed.data)))
+        reference = Weighted(rows, observed.weights)
+        pooled = np.concatenate([rows, observed.data])
+        place = Place(named, reference, pooled, folds, self.moved, seed)
+        curves = [one.curves(place) for one in self.variations]
+        slope, bend = (np.stack(parts, axis=1) for parts in zip(*curves, strict=True))
+        tilt = Tilt(slope, bend, values, self.prior, None, seed)
+        # Rows that functions moved are where they should be; what else is there is a weight.
+        still = np.where([one.moves for one in self.variations], 0.0, values)
+        own = self._own_weights(observed, place)
+        measure = own * np.exp(replace(tilt, base=np.zeros(len(values))).log_ratio(still))
+        expected = observed.expected
+        if expected is not None:
+            expected *= float(measure[:n].sum() / own[:n].sum())
+        uneven = np.ptp(measure) > 0
+        measure = measure / measure.max()
+        there = observed._replace(
+            reference=observed.reference if moved is None else Held(moved, moved),
+            weights=measure[:n] if uneven else None,
+            data_weights=measure[n:] if uneven else None,
+            expected=expected,
+            tilt=replace(tilt, expected=expected),
+        )
+        return Profile(self, observed, there, values, np.diag(self.prior**2))
+
+    def _own_weights(self, observed: Samples, place: Place) -> np.ndarray:  # (N,)
+        """The weights of the nominal reference, at all rows.
+
+        Where those of the data rows are not known, or rows have moved, they are learned from the
+        weights of the reference rows.
+        """
+        if observed.weights is None:
+            return np.ones(len(place.rows))
+        if observed.data_weights is not None and self.moved is None:
+            return np.concatenate([observed.weights, observed.data_weights]).astype(float)
+        unweighted = Weighted(place.reference.rows)
+        learned = density_ratio(place.reference, unweighted, place.seed)
+        return np.exp(learned(place.rows, place.folds))
+
+
+class Profile(NamedTuple):
+    """Samples at some values of the nuisance parameters."""
+
+    nuisances: Nuisances
+    given: Samples  # as they came, the reference nominal
+    samples: Samples  # the reference at the values, or close to them
+    values: np.ndarray  # (K,)
+    covariance: np.ndarray  # (K, K) of the best values
+
+    def best(self) -> tuple[np.ndarray, np.ndarray]:  # (K,), (K, K)
+        """The values that fit the data best, as seen from here, and their covariance."""
+        there = self.samples
+        assert there.tilt is not None
+        roles = np.repeat([REFERENCE, DATA], [len(there.reference), len(there.data)])
+        measure = None
+        if there.weights is not None and there.data_weights is not None:
+            measure = np.concatenate([there.weights, there.data_weights])
+        found = there.tilt.best(roles, measure, there.tilt.auxiliary(0))
+        return found.values, found.covariance
+
+    @property
+    def pulls(self) -> tuple[Pull, ...]:
+        """How far each parameter is pulled."""
+        errors = np.sqrt(np.diag(self.covariance))
+        return tuple(
+            Pull(one.name, float(value / one.prior), float(error / one.prior), float(one.prior))
+            for one, value, error in zip(
+                self.nuisances.variations, self.values, errors, strict=True
+            )
+        )
+
+    def around(self) -> list[np.ndarray]:  # (K,) each
+        """Values one and two standard deviations away, along each direction that is independent."""
+        sizes, directions = np.linalg.eigh(self.covariance)
+        return [
+            self.values + step * np.sqrt(size) * direction
+            for size, direction in zip(sizes, directions.T, strict=True)
+            for step in STEPS
+        ]

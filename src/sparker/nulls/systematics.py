@@ -1,0 +1,190 @@
+"""What is not known exactly of the reference, as the user says it and as curves over rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparker.nulls.density_ratio import DensityRatio, Weighted, density_ratio, mixture
+
+MAX_SLOPE = 1.5
+"""The largest change of a log density by one step of a parameter. Where an edge moves, a density
+falls to nothing within one step, but not by the same factor in every part of it: half a step takes
+away half of the rows near the edge."""
+
+
+@dataclass(frozen=True, eq=False)
+class Systematic:
+    """A systematic uncertainty of the reference: a nuisance parameter, 0 at the nominal reference.
+
+    Either ``up`` and ``down`` say what the reference is at +1 and at -1: other rows (an array of
+    two dimensions, a data frame, the path of a file), or other weights of the same rows (one a row,
+    or the name of a column of the reference). With ``up`` alone, -1 is its mirror image. Or
+    ``function(rows, nu)`` gives the reference rows, as they were given, at any value ``nu``.
+
+    ``prior`` is the standard deviation of the parameter as other measurements know it: 1 where up
+    and down are one standard deviation away.
+
+    >>> Systematic("energy scale", function=lambda rows, nu: rows * (1 + 0.01 * nu)).prior
+    1.0
+    """
+
+    name: str
+    up: Any = None
+    down: Any = None
+    function: Callable[[Any, float], Any] | None = None
+    prior: float = 1.0
+
+    @property
+    def by_weights(self) -> bool:
+        """Whether up and down are weights of the reference rows."""
+        if isinstance(self.up, str):
+            return True
+        table = any(hasattr(self.up, name) for name in ("__fspath__", "columns", "keys", "points"))
+        return not table and np.ndim(self.up) == 1
+
+    def problems(self) -> list[str]:
+        """All that is wrong with it."""
+        name: Any = self.name
+        if not isinstance(name, str) or not name:
+            return [f"a systematic must have a name, got {name!r}"]
+        found = []
+        if (self.up is None) == (self.function is None):
+            found.append(
+                f"systematic {name} must have either up (and down), rows or weights, or a function "
+                "of rows and of the parameter"
+            )
+        function: Any = self.function
+        if function is not None and not callable(function):
+            found.append(f"the function of systematic {name} must be one of (rows, nu)")
+        if self.down is not None and self.up is None:
+            found.append(f"systematic {name} has down without up; one alone must be up")
+        elif self.up is not None and self.down is not None:
+            mirrored = Systematic(name, up=self.down)
+            if self.by_weights != mirrored.by_weights:
+                found.append(f"up and down of systematic {name} must both be rows or both weights")
+        prior: Any = self.prior
+        if not isinstance(prior, int | float | np.number) or not 0 < prior < np.inf:
+            found.append(f"the prior of systematic {name} must be positive, got {prior!r}")
+        return found
+
+
+class Curves(NamedTuple):
+    """What a parameter does to the log density of each row, see ``Tilt``."""
+
+    slope: np.ndarray  # (N,)
+    bend: np.ndarray  # (N,)
+
+
+class Place(NamedTuple):
+    """Where curves are wanted: the reference at some values of all parameters, and the data."""
+
+    values: dict[str, float]
+    reference: Weighted
+    rows: np.ndarray  # (N, d) of the reference as it is there, then of the data
+    folds: np.ndarray  # (N,)
+    moved: Callable[[dict[str, float]], np.ndarray] | None
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Variation(ABC):
+    """A systematic in the numbers of the test."""
+
+    name: str
+    prior: float
+
+    @property
+    def moves(self) -> bool:
+        """Whether rows themselves change; curves then hold around a place, not around nominal."""
+        return False
+
+    @abstractmethod
+    def curves(self, place: Place) -> Curves:
+        """What it does to each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Variation):
+    """The expected number of data rows is known to this relative precision (log-normal)."""
+
+    width: float
+
+    def curves(self, place: Place) -> Curves:
+        """The same for all rows."""
+        return Curves(np.full(len(place.rows), self.width), np.zeros(len(place.rows)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled(Variation):
+    """Weighted rows at +1 and, if given, at -1, beside those at 0."""
+
+    nominal: Weighted
+    up: Weighted
+    down: Weighted | None
+    rates: tuple[float, float]
+    """The logarithm of how many more rows are expected at +1 and at -1 than at 0."""
+    seed: int
+
+    @cached_property
+    def ratios(self) -> tuple[DensityRatio, DensityRatio | None]:
+        """Up beside down and both beside nominal; or up beside nominal, where there is no down."""
+        if self.down is None:
+            return density_ratio(self.up, self.nominal, self.seed), None
+        return (
+            density_ratio(self.up, self.down, self.seed),
+            density_ratio(mixture(self.up, self.down), self.nominal, self.seed),
+        )
+
+    def curves(self, place: Place) -> Curves:
+        """From the learned ratios."""
+        found = self._unscaled(place.rows, place.folds)
+        own = self._unscaled(self.nominal.rows, np.arange(len(self.nominal.rows)))
+        # A constant that makes the nominal reference have the rates at +1 and -1.
+        weights = self.nominal.own / self.nominal.own.sum()
+        up, down = (
+            rate - np.log(weights @ np.exp(sign * own.slope + own.bend / 2))
+            for sign, rate in zip((1, -1), self.rates, strict=True)
+        )
+        return Curves(found.slope + (up - down) / 2, found.bend + (up + down))
+
+    def _unscaled(self, rows: np.ndarray, folds: np.ndarray) -> Curves:
+        first, second = self.ratios
+        if self.down is None:
+            slope = np.clip(first(rows, folds), -MAX_SLOPE, MAX_SLOPE)
+            return Curves(slope, np.zeros(len(rows)))
+        slope = np.clip(first(rows, folds) / 2, -MAX_SLOPE, MAX_SLOPE)
+        assert second is not None
+        # The mean of up and down, beside nominal, is cosh(slope) exp(bend / 2).
+        log_cosh = np.logaddexp(slope, -slope) - np.log(2)
+        bend = 2 * (second(rows, folds) - log_cosh)
+        return Curves(slope, np.clip(bend, -2 * MAX_SLOPE, 2 * MAX_SLOPE))
+
+
+@dataclass(frozen=True, eq=False)
+class Moved(Variation):
+    """Rows that a function moves: the reference itself is moved to a place, and tilted there."""
+
+    @property
+    def moves(self) -> bool:
+        """They do."""
+        return True
+
+    def curves(self, place: Place) -> Curves:
+        """From rows moved a little further, and a little less."""
+        assert place.moved is not None
+        step, at = self.prior, place.values[self.name]
+        weights = place.reference.weights
+        up, down = (
+            Weighted(place.moved({**place.values, self.name: at + sign * step}), weights)
+            for sign in (1, -1)
+        )
+        learned = density_ratio(up, down, place.seed)(place.rows, place.folds) / 2
+        learned = np.clip(learned, -MAX_SLOPE, MAX_SLOPE)
+        n = len(place.reference.rows)
+        own = place.reference.own / place.reference.own.sum()
+        rates = [np.log(own @ np.exp(sign * learned[:n])) for sign in (1, -1)]
+        return Curves((learned - (rates[0] - rates[1]) / 2) / step, np.zeros(len(place.rows)))

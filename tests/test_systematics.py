@@ -1,0 +1,416 @@
+"""Nuisance parameters of the reference: what they explain is no anomaly, and what else is one."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from experiments.systematics.oracle import best_value
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import binom
+
+import sparker
+from sparker import Systematic
+from sparker.cli.main import main
+from sparker.nulls import Nuisances, Permutation, samples
+from sparker.nulls.density_ratio import MAX_LOG, Weighted, density_ratio
+from sparker.nulls.labels import DATA, OUT, REFERENCE
+from sparker.nulls.systematics import Moved, Sampled, Scaled
+from sparker.nulls.tilt import Tilt, _Problem
+
+N_REFERENCE, N_DATA = 1500, 500
+
+
+def scaled(rows, nu):
+    return rows * (1 + 0.1 * nu)
+
+
+def exponential(seed, nu=0.0, n_data=N_DATA):
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=(N_REFERENCE, 1)), scaled(rng.exponential(size=(n_data, 1)), nu)
+
+
+def weights_at(x, scale):
+    return np.exp(x - x / scale) / scale
+
+
+def in_form(form, reference):
+    """The scale of an exponential, declared in each of the ways."""
+    x = reference[:, 0]
+    up, down = weights_at(x, 1.1), weights_at(x, 0.9)
+    return {
+        "function": Systematic("scale", function=scaled),
+        "samples": Systematic("scale", up=scaled(reference, 1), down=scaled(reference, -1)),
+        "weights": Systematic("scale", up=up, down=down),
+        "up alone": Systematic("scale", up=up),
+    }[form]
+
+
+def mean(rng, sample):
+    """How far the means are apart."""
+    x, own, data = sample.points[:, 0], sample.reference_weight, sample.data_weight
+    return abs(x @ own / own.sum() - x @ data / data.sum())
+
+
+def second_moment(rng, sample):
+    x2 = sample.points[:, 0] ** 2
+    own, data = sample.reference_weight, sample.data_weight
+    return abs(x2 @ own / own.sum() - x2 @ data / data.sum())
+
+
+def count(rng, sample):
+    return abs(sample.data_weight.sum() - sample.reference_weight.sum())
+
+
+def tilt_of(n=60, expected=None, seed=0):
+    rng = np.random.default_rng(seed)
+    return Tilt(
+        rng.normal(size=(n, 2)),
+        0.3 * rng.normal(size=(n, 2)),
+        np.array([0.2, -0.4]),
+        np.array([1.0, 0.5]),
+        expected,
+        seed,
+    )
+
+
+def slow_loss(tilt, roles, measure, auxiliary, at):
+    """Minus the log likelihood, row by row, as the module's docstring has it."""
+
+    def q(nu):
+        return nu**2 / 2 if abs(nu) <= 1 else abs(nu) - 0.5
+
+    def log_ratio(i):
+        return sum(
+            (nu - base) * tilt.slope[i, k] + (q(nu) - q(base)) * tilt.bend[i, k]
+            for k, (nu, base) in enumerate(zip(at[1:], tilt.base, strict=True))
+        )
+
+    total, rate, own = 0.0, 0.0, 0.0
+    for i, role in enumerate(roles):
+        odds = np.exp(at[0] + log_ratio(i)) * measure[i]
+        if role == DATA:
+            total -= np.log(odds / (1 + odds))
+        elif role == REFERENCE:
+            total -= np.log(1 / (1 + odds))
+            rate += measure[i] * np.exp(log_ratio(i))
+            own += measure[i]
+    total += sum(((at[1:] - auxiliary) / tilt.prior) ** 2) / 2
+    if tilt.expected is not None:
+        expected = tilt.expected * rate / own
+        total += expected - np.sum(roles == DATA) * np.log(expected)
+    return total
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("expected", [None, 25.0])
+def test_nuisances_are_fitted_by_the_likelihood_of_labels_and_count(expected):
+    tilt = tilt_of(expected=expected)
+    rng = np.random.default_rng(1)
+    roles = rng.choice([REFERENCE, DATA, OUT], 60, p=[0.5, 0.4, 0.1])
+    measure = rng.uniform(0.5, 2, 60)
+    auxiliary = np.array([0.3, 0.1])
+
+    def loss(at):
+        return slow_loss(tilt, roles, measure, auxiliary, at)
+
+    used = roles != OUT
+    fast = _Problem(tilt.of(np.flatnonzero(used)), roles[used] == DATA, measure[used], auxiliary)
+    at = np.array([-0.3, 0.7, -1.4])  # one value within, one beyond where q is bent
+    assert fast.loss(at) == pytest.approx(loss(at))
+    slope, information = fast.slope(at)
+    np.testing.assert_allclose(slope, -approx_fprime(at, loss, 1e-6), rtol=1e-3, atol=1e-3)
+    assert np.all(np.linalg.eigvalsh(information) > 0)
+    slow = minimize(loss, [0.0, 0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-6})
+    found = tilt.best(roles, measure, auxiliary)
+    np.testing.assert_allclose(found.values, slow.x[1:], atol=2e-3)
+
+
+@pytest.mark.unit
+def test_a_learned_density_ratio_is_the_known_one():
+    rng = np.random.default_rng(0)
+    p, q = rng.normal(0.5, 1, (4000, 1)), rng.normal(0, 1, (4000, 1))
+    at = rng.normal(size=(500, 1))
+    found = density_ratio(Weighted(p), Weighted(q), 0)(at, np.arange(500))
+    np.testing.assert_allclose(found, 0.5 * at[:, 0] - 0.125, atol=0.2)
+    # The same ratio as weights of the same rows.
+    weighted = density_ratio(Weighted(q, np.exp(0.5 * q[:, 0] - 0.125)), Weighted(q), 0)
+    np.testing.assert_allclose(weighted(at, np.arange(500)), 0.5 * at[:, 0] - 0.125, atol=0.1)
+
+
+@pytest.mark.unit
+def test_edges_are_learned_and_what_does_not_differ_is_left_alone():
+    rng = np.random.default_rng(0)
+    p, q = rng.uniform(0.2, 1, (2000, 1)), rng.uniform(0, 1, (2000, 1))
+    at = np.repeat([0.1, 0.6], 8)[:, None]
+    found = density_ratio(Weighted(p), Weighted(q), 0)(at, np.arange(16))
+    assert np.all(found[:8] < -2)
+    assert np.all(np.abs(found) <= MAX_LOG)
+    assert found[8:].mean() == pytest.approx(np.log(1 / 0.8), abs=0.25)
+    first, second = (Weighted(rng.normal(size=(1000, 2))) for _ in range(2))
+    assert np.all(density_ratio(first, second, 0)(first.rows, np.arange(1000)) == 0)
+
+
+@pytest.mark.parametrize("nu", [-1.5, 1.0])
+@pytest.mark.parametrize("form", ["function", "samples", "weights", "up alone"])
+def test_the_pull_is_that_of_the_exact_likelihood(form, nu):
+    reference, data = exponential(3, nu)
+    result = sparker.test(
+        reference, data, systematics=[in_form(form, reference)], statistic=second_moment,
+        n_toys=5, explain=False,
+    )  # fmt: skip
+    (pull,) = result.nuisances
+    tolerance = 0.6 if form == "up alone" else 0.25  # its mirror image is not the truth at -1.5
+    assert pull.value == pytest.approx(best_value(reference, data), abs=tolerance)
+    assert 0.3 < pull.error < 0.6
+
+
+def profiled(reference, data, base, seed):
+    """Samples of known densities: exponentials, whose ratio needs no learning."""
+    slope = 0.1 * np.concatenate([reference, data])
+    measure = np.exp(slope[:, 0] * base)
+    n = len(reference)
+    return samples(reference, data)._replace(
+        weights=measure[:n],
+        data_weights=measure[n:],
+        tilt=Tilt(slope, 0 * slope, np.array([base]), np.ones(1), None, seed),
+    )
+
+
+def test_the_level_holds_where_nuisances_are_fitted_and_not_where_they_are_ignored():
+    """The statistic sees nothing but what the nuisance does, the worst that can be."""
+    n_tests, n_toys, alpha, n, m = 100, 19, 0.1, 600, 300
+    small = {"profiled": 0, "ignored": 0}
+    for seed in range(n_tests):
+        rng = np.random.default_rng([seed, 7])
+        nu = np.clip(rng.normal(), -3, 3)  # the density of data is exp(0.1 nu x) times as large
+        reference = rng.exponential(size=(n, 1))
+        data = rng.exponential(1 / (1 - 0.1 * nu), size=(m, 1))
+        roles = np.repeat([REFERENCE, DATA], [n, m])
+        ignored = profiled(reference, data, 0.0, seed)
+        best = ignored.tilt.best(roles, None, np.zeros(1)).values[0]
+        both = {
+            "profiled": profiled(reference, data, best, seed),
+            "ignored": samples(reference, data),
+        }
+        for name, one in both.items():
+            pool = Permutation().pool(one, seed)
+            weights = (pool.weights(number) for number in range(n_toys + 1))
+            t = [abs(pool.points[:, 0] @ (new / m - own / m)) for own, new in weights]
+            small[name] += np.mean(np.array(t) >= t[0]) <= alpha
+    allowed = binom.ppf(0.999, n_tests, alpha)
+    assert small["profiled"] <= allowed < small["ignored"]
+
+
+@pytest.mark.unit
+def test_every_experiment_has_its_own_values_and_as_much_reference_as_data():
+    reference, data = exponential(0, 1.0)
+    nominal = Weighted(reference)
+    x = reference[:, 0]
+    ends = [Weighted(reference, weights_at(x, scale)) for scale in (1.1, 0.9)]
+    scale = Sampled("scale", 1.0, nominal, *ends, (0.0, 0.0), 0)
+    nuisances = Nuisances((scale, Scaled("normalisation", 1.0, 0.1)))
+    for expected in (None, 450.0):
+        given = samples(reference, data, expected=expected)
+        found = nuisances.best(given, 0)
+        pool = Permutation().pool(found.samples, 0)
+        weights = [pool.weights(number) for number in range(4)]
+        totals = [(own.sum(), new.sum()) for own, new in weights]
+        if expected is None:
+            assert all(own == pytest.approx(new) for own, new in totals)
+            assert found.samples.expected is None
+        else:  # between what was expected and what is there, as far as the prior lets it
+            assert expected < found.samples.expected < len(data)
+            assert totals[0][0] == pytest.approx(found.samples.expected, rel=0.01)
+        auxiliary = [found.samples.tilt.auxiliary(number) for number in range(3)]
+        assert np.all(auxiliary[0] == 0)
+        assert not np.any(auxiliary[1] == auxiliary[2])
+        # Seen from the best values, the data want no others.
+        again, _ = found.best()
+        np.testing.assert_allclose(again, found.values, atol=0.01)
+
+
+def test_a_declared_shift_is_compatible_and_an_undeclared_one_is_found():
+    reference, data = exponential(1, 2.0)
+    declared = [Systematic("scale", function=scaled)]
+    options = {"statistic": mean, "n_toys": 39, "explain": False}
+    assert sparker.test(reference, data, **options).p_value <= 0.05
+    found = sparker.test(reference, data, systematics=declared, **options)
+    assert found.p_value > 0.05
+    # The second moment of a gap at zero is no scale.
+    other = data / 1.2 * 0.6 + 0.5
+    options["statistic"] = second_moment
+    assert sparker.test(reference, other, systematics=declared, **options).p_value <= 0.05
+
+
+def test_a_count_within_its_uncertainty_is_compatible():
+    reference, data = exponential(1, n_data=600)
+    options = {"statistic": count, "n_toys": 39, "explain": False, "expected": 500}
+    assert sparker.test(reference, data, **options).p_value <= 0.05
+    found = sparker.test(reference, data, normalisation=0.15, **options)
+    assert found.p_value > 0.05
+    (pull,) = found.nuisances
+    # The exact fit: of 600 ~ Poisson(500 exp(0.15 nu)) and nu ~ N(0, 1).
+    nu = np.linspace(0, 3, 30_001)
+    exact = nu[np.argmin(500 * np.exp(0.15 * nu) - 600 * 0.15 * nu + nu**2 / 2)]
+    assert pull.value == pytest.approx(exact, abs=0.01)
+    assert found.expected == pytest.approx(500 * np.exp(0.15 * exact), rel=0.01)
+
+
+def test_the_largest_p_value_is_that_of_all_nuisance_values_looked_at(tmp_path):
+    reference, data = exponential(1, 1.0)
+    options = {
+        "systematics": [in_form("weights", reference)], "statistic": second_moment, "n_toys": 19,
+        "explain": False,
+    }  # fmt: skip
+    best = sparker.test(reference, data, **options)
+    largest = sparker.test(reference, data, maximise=True, store=tmp_path, **options)
+    scan = largest.settings["maximised"]
+    assert scan[0] == {"at": {"scale": best.nuisances[0].value}, "p_value": best.p_value}
+    assert len(scan) == 5
+    assert largest.p_value == max(one["p_value"] for one in scan)
+    assert largest.nuisances == best.nuisances
+    assert sorted(path.name for path in tmp_path.glob("nuisance-*"))[-1] == "nuisance-4"
+    again = sparker.test(reference, data, maximise=True, store=tmp_path, **options)
+    assert again.p_value == largest.p_value
+
+
+def test_weights_of_the_reference_alone_are_learned_for_the_data():
+    """A reference with too steep a spectrum, its weights as a column, and variations of them."""
+    rng = np.random.default_rng(6)
+    x = rng.exponential(0.7, size=2000)
+    nominal = np.exp(x / 0.7 - x) * 0.7
+    frame = pd.DataFrame(
+        {"x": x, "w": nominal, "up": nominal * weights_at(x, 1.1),
+         "down": nominal * weights_at(x, 0.9)}
+    )  # fmt: skip
+    data = pd.DataFrame({"x": 1.1 * rng.exponential(size=600)})
+    result = sparker.test(
+        frame, data, reference_weights="w", systematics=[Systematic("scale", up="up", down="down")],
+        statistic=mean, n_toys=19, explain=False,
+    )  # fmt: skip
+    (pull,) = result.nuisances
+    assert result.names == ("x",)
+    assert 0 < pull.value < 2
+    assert result.p_value > 0.05
+
+
+def test_a_result_says_keeps_and_shows_how_far_nuisances_were_pulled(tmp_path):
+    reference, data = exponential(2, 1.0)
+    data[:15] = 6 + 0.02 * data[:15]
+    result = sparker.test(
+        reference, data, systematics=[in_form("weights", reference)], n_toys=19,
+        statistic=sparker.statistics.Neighbours(),
+    )  # fmt: skip
+    (pull,) = result.nuisances
+    said = f"nuisance parameter scale: pulled to {pull.value:+.2f} of its standard deviations"
+    assert said in result.summary()
+    assert result.to_dict()["nuisances"] == [pull._asdict()]
+    result.save(tmp_path / "result.sparker")
+    assert sparker.load(tmp_path / "result.sparker") == result
+    result.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert f'<th scope="row">scale</th><td class="number">{pull.value:+.2f}</td>' in page
+    broken = replace(result, nuisances=(pull._replace(error=-1.0),))
+    broken.save(tmp_path / "broken.sparker")
+    with pytest.raises(ValueError, match="nuisance parameter 'scale' has no value"):
+        sparker.load(tmp_path / "broken.sparker")
+
+
+def write(path, **columns):
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return str(path)
+
+
+def test_systematics_on_the_command_line(tmp_path):
+    reference, data = exponential(1, 1.5)
+    x = reference[:, 0]
+    first = write(tmp_path / "r.csv", x=x, up=weights_at(x, 1.1), down=weights_at(x, 0.9))
+    second = write(tmp_path / "d.csv", x=data[:, 0])
+    up = write(tmp_path / "up.csv", x=1.1 * x)
+    down = write(tmp_path / "down.csv", x=0.9 * x)
+    quick = ["test", first, second, "--toys", "9", "--statistic", "shifts", "--json"]
+    by_weights, by_files = (
+        CliRunner().invoke(main, [*quick, "--systematic", f"scale={form};prior=2", *others])
+        for form, others in (
+            ("weights:up,down", ["--expected", "500", "--normalisation", "0.1"]),
+            (f"files:{up},{down}", ["--ignore", "up,down"]),
+        )
+    )
+    one, both = (json.loads(done.stdout)["nuisances"] for done in (by_files, by_weights))
+    assert [each["name"] for each in both] == ["scale", "normalisation"]
+    assert one[0]["value"] == pytest.approx(both[0]["value"], abs=0.2)
+    assert one[0]["prior"] == 2
+    for wrong, message in (
+        (["--systematic", "scale=up,down"], "is not NAME=weights"),
+        (["--systematic", "scale=weights:upp"], "did you mean 'up'"),
+        (["--normalisation", "0.1"], "--normalisation needs --expected"),
+        (["--maximise"], "--maximise needs --systematic"),
+        (["--systematic", "s=weights:up", "--groups", "x"], "does not go with"),
+        (["--ignore", "up,down", "--systematic", "s=files:nowhere.csv"], "nowhere.csv"),
+    ):
+        failed = CliRunner().invoke(main, [*quick, *wrong])
+        assert failed.exit_code == 2
+        assert message in failed.stderr
+
+
+@pytest.mark.unit
+def test_what_is_wrong_with_systematics_is_said_at_once():
+    reference, data = exponential(0)
+    with pytest.raises(ValueError, match="prior of systematic a must be positive") as error:
+        sparker.test(
+            reference, data, normalisation=-1,
+            systematics=[Systematic("a", function=scaled, prior=0), Systematic("a"),
+                         Systematic("", up="x"), Systematic("b", up="x", down=reference)],
+        )  # fmt: skip
+    for said in (
+        "must have either up", "different names", "must have a name", "both be rows or both",
+        "normalisation must be positive",
+    ):  # fmt: skip
+        assert said.replace("be positive", "be a positive") in str(error.value)
+    for systematic, said in (
+        (Systematic("a", function=lambda rows, nu: rows + 1), "must give the reference rows"),
+        (Systematic("a", function=lambda rows, nu: rows), "moves no column"),
+        (Systematic("a", function=lambda rows, nu: rows[: len(rows) - (nu != 0)]), "neither add"),
+        (Systematic("a", up=np.ones(3)), "one a row"),
+        (Systematic("a", up="w"), "no column 'w'"),
+        (Systematic("a", up=-np.ones(N_REFERENCE)), "negative"),
+        (Systematic("a", up=np.ones((10, 2))), "features"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            sparker.test(reference, data, systematics=[systematic])
+    rng = np.random.default_rng(0)
+    random = Systematic("a", function=lambda rows, nu: rows + nu * rng.normal(size=rows.shape))
+    with pytest.raises(ValueError, match="draw no random numbers"):
+        sparker.test(reference, data, systematics=[random])
+    with pytest.raises(ValueError, match="must be a list of Systematic"):
+        sparker.test(reference, data, systematics=Systematic("a", function=scaled))
+
+
+@pytest.mark.unit
+def test_functions_move_the_users_own_rows():
+    """Of a data frame with a column that is not compared, and through all of several functions."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"pt": rng.exponential(size=300), "n": rng.integers(0, 9, 300)})
+    data = pd.DataFrame({"pt": rng.exponential(size=200), "n": rng.integers(0, 9, 200)})
+
+    def energy(rows, nu):
+        return rows.assign(pt=rows.pt * (1 + 0.1 * nu))
+
+    def pedestal(rows, nu):
+        return rows.assign(pt=rows.pt + 0.05 * nu)
+
+    result = sparker.test(
+        frame, data, columns=["pt"], statistic=mean, n_toys=5, explain=False,
+        systematics=[Systematic("energy", function=energy),
+                     Systematic("pedestal", function=pedestal)],
+    )  # fmt: skip
+    energy_pull, pedestal_pull = (one.value for one in result.nuisances)
+    moved = pedestal(energy(frame, energy_pull), pedestal_pull)
+    # To where the best values are, or within a twentieth of a standard deviation of them.
+    near = 0.05 * (0.1 * frame.pt + 0.05)
+    assert np.all(np.abs(result.reference[:, 0] - moved.pt) <= near)
+    assert not np.any(result.reference[:, 0] == frame.pt)
+    assert Moved("energy", 1.0).moves
