@@ -222,7 +222,7 @@ def test_hidden_rows_are_reference_rows_as_many_as_asked_for():
     for share in (0.5, 1.0):
         mixture = mixtures.hide(pool, np.random.default_rng(0), share)
         assert mixture.hidden.sum() == share * N_DATA
-        assert not np.any(mixture.hidden & (mixture.is_data | mixture.rest))
+        assert not np.any(mixture.hidden & (mixture.is_data | (mixture.rest > 0)))
         np.testing.assert_array_equal(
             np.sort(pool.rows[mixture.is_data]), N_REFERENCE + np.arange(N_DATA)
         )
@@ -255,7 +255,7 @@ def test_rows_without_weight_are_never_hidden_and_what_cannot_be_hidden_is_not()
     weights = np.where(np.arange(N_REFERENCE) % 3, 1.0, 0.0), np.ones(N_DATA)
     pool = pool_of(reference, data, reference_weights=weights)
     mixture = mixtures.hide(pool, np.random.default_rng(0), 0.5)
-    assert np.all(pool.measure[mixture.hidden | mixture.rest] > 0)
+    assert np.all(pool.measure[mixture.hidden | (mixture.rest > 0)] > 0)
     groups = np.zeros(N_REFERENCE), 1 + np.arange(N_DATA) // 30
     alone = groups[0], np.where(groups[1] == 1, 0, groups[1]) + 1
     assert len(np.unique(alone[1])) == 5
@@ -263,12 +263,45 @@ def test_rows_without_weight_are_never_hidden_and_what_cannot_be_hidden_is_not()
     assert mixtures.hide(one_group, np.random.default_rng(0), 0.5) is None
 
 
+def falling(rows):
+    return np.exp(-2 * rows[:, 0])
+
+
+def test_of_a_weighted_reference_what_weighs_much_is_no_anomaly():
+    """Flat rows that weigh less and less stand for data that become fewer and fewer."""
+    rng = np.random.default_rng(0)
+    reference = rng.uniform([0, 0], [2, 1], size=(2000, 2))
+    data = np.column_stack([rng.exponential(0.5, 2000), rng.uniform(size=2000)])
+    data = data[data[:, 0] < 2][:400]
+    data[:20] = [1.5, 0.5] + 0.04 * rng.normal(size=(20, 2))
+    settings = {"n_toys": 39, "statistic": spread, "reference_weights": falling}
+    result = sparker.test(reference, data, **settings)
+    assert np.mean(result.ranking[:20] < 20) > 0.8
+    best = result.answers.regions[0]
+    assert np.mean(np.array(best.rows) < 20) > 0.5
+
+
+def test_the_rest_stands_for_what_is_hidden_too():
+    """The weighted mean of the rest is that of all, although what weighs much is hidden first."""
+    rng = np.random.default_rng(0)
+    reference, data = rng.uniform(size=(4000, 1)), rng.uniform(size=(1500, 1))
+    weights = lambda rows: 0.05 + rows[:, 0] ** 4  # noqa: E731
+    pool = pool_of(reference, data, reference_weights=(weights(reference), weights(data)))
+    means = [
+        np.average(pool.points[:, 0], weights=mixtures.hide(pool, rng, 1.0).rest) for _ in range(20)
+    ]
+    truth = np.average(reference[:, 0], weights=weights(reference))
+    error = np.std(means) / 20**0.5
+    assert abs(np.mean(means) - truth) < 4 * error
+    assert error < 0.01
+
+
 def test_the_rest_weighs_as_much_as_the_mixture():
     pool = pool_of(*planted())
     some = [mixtures.hide(pool, np.random.default_rng(i), 0.5) for i in range(3)]
-    batch = mixtures.as_samples(pool.points, some, pool)
+    batch = mixtures.as_samples(pool.points, some)
     np.testing.assert_allclose(batch.reference_weight.sum(1), batch.data_weight.sum(1))
-    assert np.all((batch.reference_weight > 0) == np.stack([one.rest for one in some]))
+    assert np.all((batch.reference_weight > 0) == np.stack([one.rest > 0 for one in some]))
 
 
 # Which rows

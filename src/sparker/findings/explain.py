@@ -111,7 +111,7 @@ def explain(
     hidden = [hide(pool, rng, share) for share in shares]
     mixtures = [mixture for mixture in hidden if mixture is not None]
     if mixtures and len(mixtures) == len(hidden):
-        samples = as_samples(points, mixtures, pool)
+        samples = as_samples(points, mixtures)
         fitted = statistic.log_ratios(prepared.statistic, seed, samples, chunk)
         parts = rows.respects(
             fitted,
@@ -246,4 +246,10 @@ def _counted(
                 tuple(int(row) for row in inside),
             )
         )
-    return tuple(sorted(counted, key=lambda one: 1.0 if one.p_value is None else one.p_value))
+    return tuple(sorted(counted, key=_how_sure))
+
+
+def _how_sure(region: Region) -> tuple[float, float]:
+    """What comes first: the smaller p-value; where there is none, the clearer difference."""
+    error = np.sqrt(region.n_data + region.expected + 1)
+    return 1.0 if region.p_value is None else region.p_value, -abs(region.too_many) / error

@@ -23,7 +23,7 @@ class Mixture(NamedTuple):
 
     is_data: np.ndarray  # (N,)
     hidden: np.ndarray  # (N,) reference rows among the data
-    rest: np.ndarray  # (N,) reference rows to compare with
+    rest: np.ndarray  # (N,) how many rows each of the other reference rows counts for
 
     @property
     def marked(self) -> np.ndarray:  # (N,)
@@ -45,6 +45,10 @@ class Mixture(NamedTuple):
         return int(np.sum(inside & self.is_data)), int(np.sum(inside & self.hidden))
 
 
+MAX_GONE = 30.0
+"""What weighs so much that it is hidden but for a chance of exp(-30) counts as if it were that."""
+
+
 def hide(pool: Pool, rng: np.random.Generator, share: float) -> Mixture | None:
     """Hide so many reference rows for each data row, but no more than half of them.
 
@@ -55,26 +59,29 @@ def hide(pool: Pool, rng: np.random.Generator, share: float) -> Mixture | None:
     is_data, is_reference = roles == DATA, roles == REFERENCE
     units, n_units = pool.labeller.units, int(pool.labeller.units.max()) + 1
     size = np.bincount(units, is_reference, minlength=n_units)
-    weight = size if pool.measure is None else np.bincount(units, is_reference * pool.measure)
-    candidates = np.flatnonzero(weight > 0)
+    is_weighted = pool.measure is not None or pool.tilt is not None
+    own = pool.weights(0)[0] if is_weighted else is_reference.astype(float)
+    total = np.bincount(units, own, minlength=n_units)
+    rate = total / np.where(size > 0, size, 1)
+    candidates = np.flatnonzero(rate > 0)
     # The smallest of exponential times at the rate of the weights: drawn in proportion to them.
-    rate = weight[candidates] / size[candidates]
-    turn = candidates[np.argsort(rng.exponential(size=len(candidates)) / rate)]
+    times = rng.exponential(size=len(candidates)) / rate[candidates]
+    order = np.argsort(times)
+    turn = candidates[order]
     wanted = min(share * is_data.sum(), size[candidates].sum() / 2)
     n_taken = max(1, int(np.sum(np.cumsum(size[turn]) <= wanted)))
     hidden = np.isin(units, turn[:n_taken]) & is_reference
-    rest = is_reference & ~hidden
-    if pool.measure is not None:
-        rest &= pool.measure > 0
+    rest = np.where(hidden, 0.0, own)
+    if is_weighted and rest.any():
+        # A row is left with this probability, and stands for those of its kind that are not.
+        left = np.exp(-np.minimum(rate * times[order[n_taken - 1]], MAX_GONE))
+        rest = rest / left[units]
+        rest /= np.sum(rest**2) / np.sum(rest)  # so many rows fluctuate as these do
     return Mixture(is_data, hidden, rest) if hidden.any() and rest.any() else None
 
 
-def as_samples(points: np.ndarray, mixtures: list[Mixture], pool: Pool) -> TwoSample:
+def as_samples(points: np.ndarray, mixtures: list[Mixture]) -> TwoSample:
     """The mixtures as a batch of experiments, each mixture against the rest of the reference."""
-    own, _ = pool.weights(0)  # of strata and weights, if there are any
-    reference = []
-    for mixture in mixtures:
-        weight = np.where(mixture.rest, own, 0.0)
-        reference.append(weight * (mixture.marked.sum() / weight.sum()))
+    reference = [mixture.rest * mixture.odds_of_rest for mixture in mixtures]
     data = [mixture.marked.astype(float) for mixture in mixtures]
     return TwoSample(points, np.stack(reference), np.stack(data))

@@ -73,7 +73,7 @@ def search(
     ``score`` (N,) says how anomalous rows are, and treats all rows of the mixture alike.
     """
     codes, edges = _coded(values, telling(values, mixture))
-    left = everyone = mixture.marked | mixture.rest
+    left = everyone = mixture.marked | (mixture.rest > 0)
     around = _place(mixture, places, len(values))
     found: list[Found] = []
     for _ in range(MAX_EXCESSES):
@@ -278,13 +278,13 @@ def _tried(
             continue
         n_codes = len(bounds) + 1
         seen, beside = (
-            np.concatenate([[0], np.cumsum(np.bincount(codes[some, column], minlength=n_codes))])
+            np.concatenate([[0], np.cumsum(np.bincount(codes[:, column], some, n_codes))])
             for some in (marked, rest)
         )
         first, end = np.triu_indices(n_codes + 1, 1)
         whole = (first == 0) & (end == n_codes)
         first, end = first[~whole], end[~whole]
-        s, r = (seen[end] - seen[first]).astype(float), (beside[end] - beside[first]).astype(float)
+        s, r = seen[end] - seen[first], np.maximum(beside[end] - beside[first], 0)
         enough = (r * odds if lack else s) >= MIN_ROWS
         worth = np.where(enough, surprise(s, r, odds, lack=lack) ** 2, -np.inf)
         found.append(_Tried(column, first, end - 1, worth))
