@@ -718,7 +718,7 @@ def test_everything_that_is_wrong_with_two_files_is_said_at_once(make):
     assert said[1] == "- commas: 120 decimals are written with a comma; write them with a point"
     assert said[2].startswith("- infinite: 1 infinite value in reference, the first in row 59; ")
     assert said[3].startswith("- stray: 2 cells are no numbers, while 118 are, the first '?' in")
-    assert said[4].startswith("- prose: text, 60 different values in 120 rows; turn it into")
+    assert said[4].startswith("- prose: text, 60 different values in 120 rows; embed='tfidf'")
     assert said[5:] == ["change them, or leave them out with ignore (--ignore)"]
     done = CliRunner().invoke(main, ["test", str(path), str(path)])
     assert done.exit_code == 2

@@ -12,9 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.preprocessing import normalize
 
 from sparker.embed.contract import TEXT, Embedder
 from sparker.embed.normalise import NORMALISATION
@@ -74,6 +71,10 @@ class Tfidf(Embedder):
     def _learned(self, texts: Sequence[str]) -> "Tfidf":
         # Sorted: what is learned must not depend on which of the texts are data, to the last bit.
         known = sorted(self.normalised(str(text)) for text in texts)
+        # Imported when it is needed: it takes long, and most tests do without.
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
         vectorizer = TfidfVectorizer(
             analyzer="char_wb", ngram_range=N_GRAMS, lowercase=False, sublinear_tf=True,
             min_df=MIN_TEXTS, max_features=MAX_PIECES, dtype=np.float64,
@@ -139,6 +140,9 @@ class Tfidf(Embedder):
         """As scikit-learn's own classes do it; of these only plain values are kept."""
         if self.pieces is None or self.rarity is None or self.directions is None:
             raise ValueError("tfidf has not learned yet; Tfidf.fit(texts) does")
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.preprocessing import normalize
+
         counts = TfidfVectorizer(
             analyzer="char_wb", ngram_range=N_GRAMS, lowercase=False, vocabulary=self.pieces,
             use_idf=False, norm=None, sublinear_tf=True, dtype=np.float64,

@@ -13,10 +13,6 @@ are trained on, would differ from those of the data, which are not.
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 N_FOLDS = 4
 
@@ -117,6 +113,11 @@ def _log_odds(model: Any, rows: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
 
 
 def _smooth(n_columns: int, n_rows: int, seed: int) -> Any:
+    # Imported when it is needed: it takes long, and most tests do without.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+
     near = FunctionTransformer(_near)
     squares = PolynomialFeatures(2 if n_columns <= MAX_SQUARED else 1, include_bias=False)
     return make_pipeline(
@@ -129,6 +130,9 @@ def _near(values: np.ndarray) -> np.ndarray:
 
 
 def _trees(n_columns: int, n_rows: int, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.pipeline import make_pipeline
+
     trees = HistGradientBoostingClassifier(
         learning_rate=0.1,
         max_iter=200,

@@ -1,3 +1,0 @@
-"""Pages are tested, what builds the site is not."""
-
-collect_ignore = ["conf.py", "gallery"]
