@@ -102,5 +102,5 @@ result.report(
 # The report: `clean_training_rows_report.html <clean_training_rows_report.html>`_.
 #
 # A list needs some rows to be listed: with few anomalous rows it is often empty (at 20 %, it takes
-# five), and what looks like ordinary rows cannot be listed at all: fifty of these digits turned
+# five), and what looks like ordinary rows cannot be listed at all: sixty of these digits turned
 # upside down were noticed, but none listed.

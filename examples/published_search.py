@@ -17,7 +17,7 @@ from sparker.benchmarks import exponential
 
 OUTPUT = Path("output")
 OUTPUT.mkdir(exist_ok=True)
-rng = np.random.default_rng(0)
+rng = np.random.default_rng(0)  # one that draws ten signal events, as many as expected
 
 # %%
 # Background, expected counts, data
