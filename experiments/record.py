@@ -10,7 +10,7 @@ import argparse
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,6 +111,19 @@ def table() -> list[str]:
     """The rows of all results in this folder that have one."""
     results = (json.loads(path.read_text()) for path in sorted(HERE.glob("*/result.json")))
     return [table_row(result) for result in results if "row" in result]
+
+
+def filled(
+    text: str, folder: Path, blocks: Mapping[str, tuple[str, Callable[[Any], list[str]]]]
+) -> str:
+    """A page whose tables, between marks of their names, are those of the results in a folder."""
+    for name, (file, table) in blocks.items():
+        made = "\n".join(table(json.loads((folder / file).read_text())))
+        before, _, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        assert end, f"{name} does not stand on the page"
+        text = f"{before}<!-- {name} -->\n{made}\n{end}{after}"
+    return text
 
 
 if __name__ == "__main__":

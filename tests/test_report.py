@@ -96,8 +96,12 @@ def extras():
 
 @pytest.fixture(scope="module")
 def hostile(result, extras):
+    # One row of the first region is not in the list, so that the two can be told apart.
+    p_values = result.answers.row_p_values.copy()
+    p_values[result.answers.regions[0].rows[0]] = 1.0
     awkward = dataclasses.replace(
         result,
+        answers=result.answers._replace(row_p_values=p_values),
         encoding=called(HOSTILE[1], f"{HOSTILE[3]} column"),
         notes=(HOSTILE[0], HOSTILE[2]),
         files=(HOSTILE[0], HOSTILE[2]),
@@ -1204,9 +1208,7 @@ class TestInABrowser:
         expected = [rows["rows"][i][0] for i in rows["views"][1]]
         assert first_column(opened) == expected[:25]
         assert "of region 1" in text_of(opened, "#found")
-        # Other bars, unless the rows of the region are just those that were marked before.
-        same = sorted(rows["views"][1]) == sorted(rows["views"][0])
-        assert (opened.execute_script(drawn) == before) == same
+        assert opened.execute_script(drawn) != before
         assert opened.execute_script(bands) == len(result.answers.regions[0].conditions)
         assert opened.execute_script(marked) == rows["views"][1]
         assert opened.execute_script(box)

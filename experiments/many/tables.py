@@ -1,8 +1,9 @@
 """The tables of docs/many.md, from the results: ``python -m experiments.many.tables``."""
 
-import json
 from pathlib import Path
 from typing import Any
+
+from experiments.record import filled
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "many.md"
@@ -90,13 +91,7 @@ BLOCKS = {
 
 def page(text: str) -> str:
     """The page with the tables of the results as they are."""
-    for name, (file, table) in BLOCKS.items():
-        made = "\n".join(table(json.loads((HERE / file).read_text())))
-        before, _, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("<!-- end -->")
-        assert end, f"{name} does not stand on the page"
-        text = f"{before}<!-- {name} -->\n{made}\n{end}{after}"
-    return text
+    return filled(text, HERE, BLOCKS)
 
 
 if __name__ == "__main__":
