@@ -165,3 +165,77 @@ class TestGravitationalWaves:
         band, moment = np.unravel_index(loud.argmax(), loud.shape)
         assert 40 < waves.CENTRES[band] < 150
         assert 2 < moment * waves.STEP / waves.RATE < 2.5
+
+
+@pytest.fixture(scope="module")
+def jets():
+    return functions("jets", "pythia8mc", "fastjet", "awkward")
+
+
+def massless(pt, y, phi):
+    return np.stack([pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(y), pt * np.cosh(y)], -1)
+
+
+@pytest.fixture(scope="module")
+def jet():
+    """Five particles on both sides of where the azimuth jumps."""
+    rng = np.random.default_rng(6)
+    return rng.uniform(1, 50, 5), rng.normal(0.5, 0.3, 5), rng.normal(np.pi, 0.3, 5)
+
+
+class TestJets:
+    def test_rapidity_and_azimuth_and_their_distance(self, jets, jet):
+        pt, y, phi = jet
+        found = jets.polar(massless(*jet)[None])
+        for one, other in zip(found, (pt, y, np.angle(np.exp(1j * phi))), strict=True):
+            np.testing.assert_allclose(one[0], other)
+        apart = np.hypot(y[:, None] - y, phi[:, None] - phi)  # phi does not jump here
+        np.testing.assert_allclose(jets.distances(found, found)[0], apart, atol=1e-7)
+
+    def test_energy_correlations_are_sums_over_pairs_and_triples(self, jets, jet):
+        pt, y, phi = jet
+        z, n = pt / pt.sum(), range(5)
+        d = np.hypot(y[:, None] - y, phi[:, None] - phi)
+        e2 = sum(z[i] * z[j] * d[i, j] for i in n for j in range(i))
+        e3 = sum(
+            z[i] * z[j] * z[k] * d[i, j] * d[j, k] * d[k, i]
+            for i in n
+            for j in range(i)
+            for k in range(j)
+        )
+        found = jets.correlations(z[None], d[None])
+        np.testing.assert_allclose([one[0] for one in found], [e2, e3])
+        # Places that are only filled up count nothing.
+        longer = np.pad(z, (0, 3))[None], np.pad(d, (0, 3), constant_values=7)[None]
+        np.testing.assert_allclose([one[0] for one in jets.correlations(*longer)], [e2, e3])
+
+    def test_two_axes_leave_nothing_of_two_particles(self, jets):
+        two = massless(np.array([30.0, 70]), np.array([0.1, 0.5]), np.array([3.1, -3.1]))[None]
+        particles = jets.polar(two)
+        z = particles[0] / particles[0].sum(1, keepdims=True)
+        np.testing.assert_allclose(jets.subjettiness(z, particles, two), 0, atol=1e-7)
+        apart = np.hypot(0.4, 2 * np.pi - 6.2)
+        np.testing.assert_allclose(jets.subjettiness(z, particles, two[:, :1]), 0.7 * apart)
+
+    def test_mass_of_two_massless_particles(self, jets):
+        two = massless(np.array([200.0, 250]), np.array([0.1, 0.6]), np.array([1.0, 1.2]))
+        expected = np.sqrt(2 * 200 * 250 * (np.cosh(0.5) - np.cos(0.2)))
+        assert jets.mass(two.sum(0)) == pytest.approx(expected)
+
+    def test_jets_come_back_from_their_blocks(self, jets):
+        rng = np.random.default_rng(7)
+        counts = rng.integers(2, 9, 600)
+        momenta = rng.normal(size=(counts.sum(), 4))
+        alone = np.split(momenta, np.cumsum(counts)[:-1])
+        seen = []
+        for rows, block in jets.padded(momenta, counts):
+            for row, one in zip(rows, block, strict=True):
+                np.testing.assert_array_equal(one[: counts[row]], alone[row])
+                assert not one[counts[row] :].any()
+                seen.append(row)
+        assert sorted(seen) == list(range(600))
+
+    def test_the_picture_is_centred_on_the_jet(self, jets):
+        two = massless(np.array([100.0, 100]), np.array([0.9, 1.2]), np.array([3.0, 3.3]))
+        rows, columns = np.nonzero(jets.picture(two))
+        assert rows.sum() == columns.sum() == 15  # opposite cells of 16
