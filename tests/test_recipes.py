@@ -239,3 +239,67 @@ class TestJets:
         two = massless(np.array([100.0, 100]), np.array([0.9, 1.2]), np.array([3.0, 3.3]))
         rows, columns = np.nonzero(jets.picture(two))
         assert rows.sum() == columns.sum() == 15  # opposite cells of 16
+
+
+@pytest.fixture(scope="module")
+def network():
+    return functions("jets_network")
+
+
+def slow_activations(tensors, x):
+    """ParticleNet, particle by particle and in double precision, from its description."""
+    for number in range(3):
+        place = x[:, :2] if number == 0 else x
+        described = []
+        for i in range(len(x)):
+            others = [j for j in range(len(x)) if j != i]
+            near = sorted(others, key=lambda j: np.sum((place[i] - place[j]) ** 2))[:16]
+            messages = []
+            for j in near:
+                message = np.concatenate([x[i], x[j] - x[i]])
+                for k in (0, 3, 6):
+                    linear, norm = (f"edge_nets.{number}.model.{k + step}" for step in (0, 1))
+                    message = tensors[f"{linear}.weight"] @ message + tensors[f"{linear}.bias"]
+                    spread = np.sqrt(tensors[f"{norm}.running_var"] + 1e-5)
+                    message = (message - tensors[f"{norm}.running_mean"]) / spread
+                    message = message * tensors[f"{norm}.weight"] + tensors[f"{norm}.bias"]
+                    message = np.maximum(message, 0)
+                messages.append(message)
+            described.append(np.concatenate([np.mean(messages, 0), x[i]]))
+        x = np.array(described)
+    return tensors["fc1.0.weight"] @ x.mean(0) + tensors["fc1.0.bias"]
+
+
+class TestNetworkOfJets:
+    def test_the_port_does_what_the_network_is_described_to_do(self, network):
+        rng = np.random.default_rng(8)
+        tensors, width = {}, 3
+        for number, out in enumerate((4, 5, 6)):
+            for k, into in ((0, 2 * width), (3, out), (6, out)):
+                name = f"edge_nets.{number}.model"
+                tensors[f"{name}.{k}.weight"] = rng.normal(size=(out, into)) / np.sqrt(into)
+                tensors[f"{name}.{k}.bias"] = rng.normal(size=out)
+                for part in ("weight", "bias", "running_mean"):
+                    tensors[f"{name}.{k + 1}.{part}"] = rng.normal(size=out)
+                tensors[f"{name}.{k + 1}.running_var"] = rng.uniform(0.5, 2, out)
+            width += out
+        tensors |= {"fc1.0.weight": rng.normal(size=(7, width)), "fc1.0.bias": rng.normal(size=7)}
+        jet = rng.normal(size=(30, 3))
+        found = network.activations(tensors, jet.astype(np.float32))
+        np.testing.assert_allclose(found, slow_activations(tensors, jet), rtol=1e-4, atol=1e-4)
+
+    def test_it_sees_the_hardest_particles_around_the_axis(self, network):
+        rng = np.random.default_rng(9)
+        pt = rng.uniform(1, 50, 40)
+        eta, phi = rng.normal(1, 0.1, 40), rng.normal(np.pi, 0.1, 40)
+        seen = (network.shown(massless(pt, eta, phi)) - network.SHIFT) * network.LARGEST
+        assert seen.shape == (30, 3)
+        hardest = np.argsort(-pt)[:30]
+        share = seen[:, 2] / seen[0, 2]
+        np.testing.assert_allclose(share, pt[hardest] / pt.max())
+        np.testing.assert_allclose(np.diff(seen[:, 0]), np.diff(eta[hardest]))
+        np.testing.assert_allclose(np.diff(seen[:, 1]), np.diff(phi[hardest]))
+        # With fewer particles the rest is nothing: no share, on the axis.
+        few = (network.shown(massless(pt, eta, phi)[:7]) - network.SHIFT) * network.LARGEST
+        np.testing.assert_allclose(few[7:], 0, atol=1e-12)
+        np.testing.assert_allclose(few[:7, 2] @ np.exp(1j * few[:7, 1]), 1, atol=1e-12)
