@@ -201,7 +201,7 @@ def observables(momenta, counts):
 # %%
 # Reference and data
 # ------------------
-# In one of twelve and a half of the jets in question is a Higgs boson.
+# Some of the jets in question are of a Higgs boson; which, only this page knows.
 rng = np.random.default_rng(0)
 of_ordinary, of_higgs = observables(*ordinary), observables(*higgs)
 n_ordinary = N_DATA - N_HIGGS
