@@ -83,91 +83,6 @@ def functions(name, *unwanted):
 
 
 @pytest.fixture(scope="module")
-def waves():
-    return functions("gravitational_waves", "ripplegw")
-
-
-@pytest.fixture(scope="module")
-def chirp(waves):
-    """A sweep from 40 to 150 Hz in half a second, in both detectors."""
-    time = np.arange(waves.N) / waves.RATE - 2
-    shape = np.where((time > 0) & (time < 0.5), np.sin(2 * np.pi * time) ** 2, 0)
-    return 1e-22 * np.stack([np.sin(2 * np.pi * (40 * time + 110 * time**2)) * shape] * 2)
-
-
-class TestGravitationalWaves:
-    def test_the_design_sees_neutron_stars_as_far_as_it_should(self, waves):
-        # Sky-averaged range of 1.4 + 1.4 solar masses at a ratio of 8, Newtonian up to the last
-        # stable orbit: 200 Mpc within a few per cent.
-        f, df = np.arange(10, 1570, 0.1), 0.1
-        chirp_mass = 1.4 * 2**-0.2 * 4.925491e-6  # seconds
-        integral = np.sum(f ** (-7 / 3) / waves.design(f)) * df
-        best = np.sqrt(5 / 6 * np.pi ** (-4 / 3) * chirp_mass ** (5 / 3) * integral)
-        assert best * waves.LIGHT / 8 / 3.0857e22 / 2.2648 == pytest.approx(200, rel=0.03)
-
-    def test_whitened_noise_is_white(self, waves):
-        strain = waves.coloured(np.random.default_rng(1), 100)
-        white = waves.whitened(strain)
-        assert white.var() == pytest.approx(1, abs=0.01)
-        spectrum = np.mean(np.abs(np.fft.rfft(white)) ** 2, (0, 1))
-        flat = spectrum[waves.IN_BAND] / spectrum[waves.IN_BAND].mean()
-        assert np.all(np.abs(flat - 1) < 6 / np.sqrt(200))
-        assert np.all(spectrum[~waves.IN_BAND] < 1e-9 * spectrum.max())
-
-    def test_the_noise_has_the_density_that_it_says(self, waves):
-        strain = waves.coloured(np.random.default_rng(2), 100)
-        periodogram = 2 / (waves.RATE * waves.N) * np.mean(np.abs(np.fft.rfft(strain)) ** 2, (0, 1))
-        ratio = (periodogram / waves.DENSITY)[waves.IN_BAND]
-        assert ratio.mean() == pytest.approx(1, abs=0.01)
-        assert np.all(np.abs(ratio - 1) < 6 / np.sqrt(200))
-
-    def test_the_signal_to_noise_ratio_is_that_of_the_matched_filter(self, waves, chirp):
-        # 4 Re sum d conj(h) / S df over its own root: of noise N(0, 1), with the wave shifted by
-        # the ratio.
-        ratio = waves.signal_to_noise(chirp)[0]
-
-        def filtered(strain):
-            d, h = np.fft.rfft(strain) / waves.RATE, np.fft.rfft(chirp[0]) / waves.RATE
-            inner = d * h.conj() / waves.DENSITY
-            return 4 * inner[..., waves.IN_BAND].real.sum(-1) / waves.SECONDS / ratio
-
-        assert filtered(chirp[0]) == pytest.approx(ratio)
-        out = filtered(waves.coloured(np.random.default_rng(3), 500)).ravel()
-        assert abs(out.mean()) < 4 / np.sqrt(out.size)
-        assert out.std() == pytest.approx(1, abs=4 / np.sqrt(2 * out.size))
-
-    def test_the_detectors_are_where_they_should_be(self, waves):
-        apart = np.linalg.norm(waves.VERTEX[0] - waves.VERTEX[1]) / waves.LIGHT
-        assert apart == pytest.approx(0.01001, abs=1e-5)
-        for x, y in zip(waves.ARM_X, waves.ARM_Y, strict=True):
-            np.testing.assert_allclose([x @ x, y @ y, x @ y], [1, 1, 0], atol=1e-6)
-
-    def test_antenna_factors(self, waves):
-        rng = np.random.default_rng(4)
-        cos_theta, phi = rng.uniform(-1, 1, 20_000), rng.uniform(0, 2 * np.pi, 20_000)
-        plus, cross, delay = waves.seen(cos_theta, phi, rng.uniform(0, np.pi, 20_000))
-        # The mean of F+^2 over the sky and all polarisations is 1/5 for every L-shaped detector.
-        np.testing.assert_allclose(np.mean(plus**2, 0), 0.2, rtol=0.04)
-        np.testing.assert_allclose(np.mean(cross**2, 0), 0.2, rtol=0.04)
-        assert np.abs(delay[:, 0] - delay[:, 1]).max() <= 0.01001 + 1e-5
-        # From straight above Hanford it is fully sensitive, from between its arms not at all.
-        above = np.cross(waves.ARM_X[0], waves.ARM_Y[0])
-        blind = (waves.ARM_X[0] + waves.ARM_Y[0]) / np.sqrt(2)
-        for k, total in ((above, 1), (blind, 0)):
-            at = np.array([k[2]]), np.array([np.arctan2(k[1], k[0])]), np.array([0.3])
-            f_plus, f_cross, _ = waves.seen(*at)
-            assert f_plus[0, 0] ** 2 + f_cross[0, 0] ** 2 == pytest.approx(total, abs=1e-5)
-
-    def test_the_power_of_noise_is_one_and_a_chirp_stands_out_at_its_time(self, waves, chirp):
-        white = waves.whitened(waves.coloured(np.random.default_rng(5), 20))
-        np.testing.assert_allclose(waves.power(white).mean((0, 1, 3)), 1, atol=0.05)
-        loud = waves.power(waves.whitened(chirp * 15 / waves.signal_to_noise(chirp)[0])[None])[0, 0]
-        band, moment = np.unravel_index(loud.argmax(), loud.shape)
-        assert 40 < waves.CENTRES[band] < 150
-        assert 2 < moment * waves.STEP / waves.RATE < 2.5
-
-
-@pytest.fixture(scope="module")
 def jets():
     return functions("jets", "pythia8mc", "fastjet", "awkward")
 
@@ -303,3 +218,88 @@ class TestNetworkOfJets:
         few = (network.shown(massless(pt, eta, phi)[:7]) - network.SHIFT) * network.LARGEST
         np.testing.assert_allclose(few[7:], 0, atol=1e-12)
         np.testing.assert_allclose(few[:7, 2] @ np.exp(1j * few[:7, 1]), 1, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def waves():
+    return functions("gravitational_waves", "ripplegw")
+
+
+@pytest.fixture(scope="module")
+def chirp(waves):
+    """A sweep from 40 to 150 Hz in half a second, in both detectors."""
+    time = np.arange(waves.N) / waves.RATE - 2
+    shape = np.where((time > 0) & (time < 0.5), np.sin(2 * np.pi * time) ** 2, 0)
+    return 1e-22 * np.stack([np.sin(2 * np.pi * (40 * time + 110 * time**2)) * shape] * 2)
+
+
+class TestGravitationalWaves:
+    def test_the_design_sees_neutron_stars_as_far_as_it_should(self, waves):
+        # Sky-averaged range of 1.4 + 1.4 solar masses at a ratio of 8, Newtonian up to the last
+        # stable orbit: 200 Mpc within a few per cent.
+        f, df = np.arange(10, 1570, 0.1), 0.1
+        chirp_mass = 1.4 * 2**-0.2 * 4.925491e-6  # seconds
+        integral = np.sum(f ** (-7 / 3) / waves.design(f)) * df
+        best = np.sqrt(5 / 6 * np.pi ** (-4 / 3) * chirp_mass ** (5 / 3) * integral)
+        assert best * waves.LIGHT / 8 / 3.0857e22 / 2.2648 == pytest.approx(200, rel=0.03)
+
+    def test_whitened_noise_is_white(self, waves):
+        strain = waves.coloured(np.random.default_rng(1), 100)
+        white = waves.whitened(strain)
+        assert white.var() == pytest.approx(1, abs=0.01)
+        spectrum = np.mean(np.abs(np.fft.rfft(white)) ** 2, (0, 1))
+        flat = spectrum[waves.IN_BAND] / spectrum[waves.IN_BAND].mean()
+        assert np.all(np.abs(flat - 1) < 6 / np.sqrt(200))
+        assert np.all(spectrum[~waves.IN_BAND] < 1e-9 * spectrum.max())
+
+    def test_the_noise_has_the_density_that_it_says(self, waves):
+        strain = waves.coloured(np.random.default_rng(2), 100)
+        periodogram = 2 / (waves.RATE * waves.N) * np.mean(np.abs(np.fft.rfft(strain)) ** 2, (0, 1))
+        ratio = (periodogram / waves.DENSITY)[waves.IN_BAND]
+        assert ratio.mean() == pytest.approx(1, abs=0.01)
+        assert np.all(np.abs(ratio - 1) < 6 / np.sqrt(200))
+
+    def test_the_signal_to_noise_ratio_is_that_of_the_matched_filter(self, waves, chirp):
+        # 4 Re sum d conj(h) / S df over its own root: of noise N(0, 1), with the wave shifted by
+        # the ratio.
+        ratio = waves.signal_to_noise(chirp)[0]
+
+        def filtered(strain):
+            d, h = np.fft.rfft(strain) / waves.RATE, np.fft.rfft(chirp[0]) / waves.RATE
+            inner = d * h.conj() / waves.DENSITY
+            return 4 * inner[..., waves.IN_BAND].real.sum(-1) / waves.SECONDS / ratio
+
+        assert filtered(chirp[0]) == pytest.approx(ratio)
+        out = filtered(waves.coloured(np.random.default_rng(3), 500)).ravel()
+        assert abs(out.mean()) < 4 / np.sqrt(out.size)
+        assert out.std() == pytest.approx(1, abs=4 / np.sqrt(2 * out.size))
+
+    def test_the_detectors_are_where_they_should_be(self, waves):
+        apart = np.linalg.norm(waves.VERTEX[0] - waves.VERTEX[1]) / waves.LIGHT
+        assert apart == pytest.approx(0.01001, abs=1e-5)
+        for x, y in zip(waves.ARM_X, waves.ARM_Y, strict=True):
+            np.testing.assert_allclose([x @ x, y @ y, x @ y], [1, 1, 0], atol=1e-6)
+
+    def test_antenna_factors(self, waves):
+        rng = np.random.default_rng(4)
+        cos_theta, phi = rng.uniform(-1, 1, 20_000), rng.uniform(0, 2 * np.pi, 20_000)
+        plus, cross, delay = waves.seen(cos_theta, phi, rng.uniform(0, np.pi, 20_000))
+        # The mean of F+^2 over the sky and all polarisations is 1/5 for every L-shaped detector.
+        np.testing.assert_allclose(np.mean(plus**2, 0), 0.2, rtol=0.04)
+        np.testing.assert_allclose(np.mean(cross**2, 0), 0.2, rtol=0.04)
+        assert np.abs(delay[:, 0] - delay[:, 1]).max() <= 0.01001 + 1e-5
+        # From straight above Hanford it is fully sensitive, from between its arms not at all.
+        above = np.cross(waves.ARM_X[0], waves.ARM_Y[0])
+        blind = (waves.ARM_X[0] + waves.ARM_Y[0]) / np.sqrt(2)
+        for k, total in ((above, 1), (blind, 0)):
+            at = np.array([k[2]]), np.array([np.arctan2(k[1], k[0])]), np.array([0.3])
+            f_plus, f_cross, _ = waves.seen(*at)
+            assert f_plus[0, 0] ** 2 + f_cross[0, 0] ** 2 == pytest.approx(total, abs=1e-5)
+
+    def test_the_power_of_noise_is_one_and_a_chirp_stands_out_at_its_time(self, waves, chirp):
+        white = waves.whitened(waves.coloured(np.random.default_rng(5), 20))
+        np.testing.assert_allclose(waves.power(white).mean((0, 1, 3)), 1, atol=0.05)
+        loud = waves.power(waves.whitened(chirp * 15 / waves.signal_to_noise(chirp)[0])[None])[0, 0]
+        band, moment = np.unravel_index(loud.argmax(), loud.shape)
+        assert 40 < waves.CENTRES[band] < 150
+        assert 2 < moment * waves.STEP / waves.RATE < 2.5
