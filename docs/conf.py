@@ -7,6 +7,7 @@ wherever the repository is looked at, and a link to a script or a JSON file is a
 import os
 import re
 import shutil
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -48,14 +49,18 @@ napoleon_numpy_docstring = False
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 
-# The gallery: every script of examples/ is run, and its pictures and words become a page.
+# The gallery: the scripts of examples/ are run, and their pictures and words become pages. Of one
+# that needs packages (examples/requirements/NAME.txt) which are not installed, the code is shown.
+sys.path.append(str(Path(__file__).resolve().parent.parent / "examples"))
+from _recipe import runnable  # noqa: E402
+
 os.environ.setdefault("MPLBACKEND", "agg")
 warnings.simplefilter("ignore", DataWarning)
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "docs/gallery",
-    "filename_pattern": r"\.py$",
-    "ignore_pattern": r"/_",
+    "filename_pattern": rf"/({'|'.join(runnable())})\.py$",
+    "ignore_pattern": r"^_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -1,0 +1,96 @@
+"""What recipes share: what they need, their options, what they leave behind.
+
+A recipe that needs more than sparker itself names it in ``requirements/NAME.txt``. The site runs
+those recipes whose requirements are met where it is built, and shows the code of the others.
+(The name begins with an underscore: this is no page of the gallery.)
+"""
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from sparker.system.versions import versions
+
+HERE = Path(__file__).resolve().parent
+OUTPUT = HERE / "output"
+
+
+def requirements(name: str, folder: Path = HERE / "requirements") -> list[Requirement]:
+    """What a recipe needs beyond sparker's own dependencies; comments are left out."""
+    path = folder / f"{name}.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    wanted = [Requirement(text) for line in lines if (text := line.partition("#")[0].strip())]
+    return [one for one in wanted if one.marker is None or one.marker.evaluate()]
+
+
+def installed(name: str) -> str | None:
+    """The version of a package that is installed here."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def missing(name: str, folder: Path = HERE / "requirements") -> list[str]:
+    """Those requirements of a recipe that are not met here."""
+    found = {str(one): (one.specifier, installed(one.name)) for one in requirements(name, folder)}
+    return [
+        one
+        for one, (specifier, here) in found.items()
+        if here is None or not specifier.contains(here, prereleases=True)
+    ]
+
+
+def runnable() -> list[str]:
+    """The recipes whose requirements are met here."""
+    return sorted(path.stem for path in HERE.glob("[!_]*.py") if not missing(path.stem))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One run of a recipe: how large, where to, and what is kept of it."""
+
+    name: str
+    full: bool
+    recording: bool
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def report(self) -> Path:
+        """Where its report goes; the site takes it from there."""
+        return OUTPUT / f"{self.name}_report.html"
+
+    def record(self, **found: Any) -> None:
+        """With ``--record``, keep what this run found; texts elsewhere quote that file."""
+        if not self.recording:
+            return
+        own = {one.name: installed(one.name) for one in requirements(self.name)}
+        result = {
+            "command": f"python examples/{self.name}.py --record" + " --full" * self.full,
+            "versions": versions() | own,
+            "seconds": round(time.perf_counter() - self.began, 1),
+        }
+        path = HERE / "results" / (self.name + "_full" * self.full + ".json")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(result | found, indent=1) + "\n")
+
+
+def begin(name: str) -> Recipe:
+    """Read the options; end with one line where a package is missing."""
+    parser = argparse.ArgumentParser(prog=f"{name}.py")
+    parser.add_argument("--full", action="store_true", help="larger, for an accelerator")
+    parser.add_argument("--record", action="store_true", help="keep the numbers in results/")
+    options = parser.parse_args()
+    if lacking := missing(name):
+        command = f"pip install -r examples/requirements/{name}.txt"
+        print(f"{name}.py needs {', '.join(lacking)}: {command}", file=sys.stderr)
+        raise SystemExit(2)
+    OUTPUT.mkdir(exist_ok=True)
+    return Recipe(name=name, full=options.full, recording=options.record)
