@@ -298,6 +298,7 @@ def test_info_on_a_table(folder):
         (["reference.csv", "data.csv"], "run"),
         (["reference.csv", "data.csv", "--columns", "x,z"], "z"),
         (["reference.csv", "data.csv", "--columns", ""], "has no column ''"),
+        (["reference.csv", "data.csv", "--columns", "x,x"], "one column named twice"),
         (["reference.npy", "data.npy", "--null", "simulator"], "--null simulator needs --pool"),
         (["reference.npy", "data.npy", "--null", "resample"], "'resample' is not one of"),
         (["reference.csv", "data.csv", "--data-weights", "tilt"], "--data-weights needs --weights"),

@@ -232,6 +232,32 @@ def test_every_experiment_has_its_own_values_and_as_much_reference_as_data():
         np.testing.assert_allclose(again, found.values, atol=0.01)
 
 
+def test_every_toy_moves_its_reference_to_its_own_best_value():
+    """What a fit that is a little off leaves at an edge is thus the same in toys and data."""
+    rng = np.random.default_rng(4)
+    reference, data = (1 + rng.exponential(size=(n, 1)) for n in (600, 300))
+    data *= 1.05
+    scale = Nuisances(
+        (Moved("scale", 1.0),), lambda values: reference * (1 + 0.1 * values["scale"])
+    )
+    found = scale.best(samples(reference, data), 0)
+    pool = Permutation().pool(found.samples, 0)
+    values = []
+    for number in range(1, 40):
+        toy = pool.moved(number, lambda rows: rows)
+        is_reference = toy.reference_weight > 0
+        assert np.array_equal(toy.points[~is_reference], pool.points[~is_reference])
+        factor = toy.points[is_reference] / pool.points[is_reference]
+        # All by one scale; data rows far out, as much as the reference row that is nearest.
+        low, middle, high = np.quantile(factor, (0.1, 0.5, 0.9))
+        assert high - low < 0.02 * abs(middle - 1) + 1e-6
+        values.append((middle - 1) / 0.1)
+    (error,) = found.error
+    assert 0.5 * error < np.std(values) < 2 * error
+    edges = [data[data > 0].min() for data in (reference, data)]
+    assert found.values[0] == pytest.approx((edges[1] / edges[0] - 1) / 0.1, abs=3 * error)
+
+
 def test_a_declared_shift_is_compatible_and_an_undeclared_one_is_found():
     reference, data = exponential(1, 2.0)
     declared = [Systematic("scale", function=scaled)]
@@ -409,8 +435,6 @@ def test_functions_move_the_users_own_rows():
     )  # fmt: skip
     energy_pull, pedestal_pull = (one.value for one in result.nuisances)
     moved = pedestal(energy(frame, energy_pull), pedestal_pull)
-    # To where the best values are, or within a twentieth of a standard deviation of them.
-    near = 0.05 * (0.1 * frame.pt + 0.05)
-    assert np.all(np.abs(result.reference[:, 0] - moved.pt) <= near)
+    np.testing.assert_allclose(result.reference[:, 0], moved.pt, rtol=1e-6)
     assert not np.any(result.reference[:, 0] == frame.pt)
     assert Moved("energy", 1.0).moves

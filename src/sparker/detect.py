@@ -196,7 +196,7 @@ class Experiment(NamedTuple):
         assert self.profile is not None
         config, seed = self.config, int(self.config.seed)
         for number, values in enumerate(self.profile.around(), 1):
-            there = self.profile.nuisances.at(self.profile.given, values, seed)
+            there = self.profile.nuisances.at(self.profile.given, values, seed, self.profile.error)
             store = None if config.store is None else Path(config.store) / f"nuisance-{number}"
             yield planned(
                 replace(config, store=store), self.intake, there.samples, self.statistic

@@ -126,6 +126,10 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     noted += cautions(points[0], points[1], encoding.names, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
     weights = _kept_of("reference_weights", weights, encoded, n_rows)
+    unknown = _nuisances(config, given, first, encoding, encoded, by_name, weights)
+    for one in () if unknown is None else unknown.variations:
+        said = one.caution()
+        noted += [] if said is None else [Caution("systematic", said)]
     return Intake(
         reference=Held(points[0], points[0]),
         data=points[1],
@@ -138,7 +142,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
         groups=_kept_of("groups", groups, encoded, n_rows),
         strata=_kept_of("strata", strata, encoded, n_rows),
         null=null,
-        nuisances=_nuisances(config, given, first, encoding, encoded, by_name, weights),
+        nuisances=unknown,
         cautions=told(noted, strict=config.strict, caller=4),
         pictures=others.pictures,
     )

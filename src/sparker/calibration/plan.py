@@ -97,7 +97,10 @@ def describe(
 
 def _nuisances(tilt: Tilt | None) -> str | None:
     """What tells nuisance parameters from others, and where they are."""
-    return None if tilt is None else digest(tilt.slope, tilt.bend, tilt.base, tilt.prior)
+    if tilt is None:
+        return None
+    motion = np.empty(0) if tilt.motion is None else tilt.motion
+    return digest(tilt.slope, tilt.bend, tilt.base, tilt.prior, motion)
 
 
 def _digest(array: np.ndarray | None) -> str | None:

@@ -242,7 +242,7 @@ def embed_settings(options: dict[str, Any]) -> dict[str, Any]:
 def with_embedded(columns: list[str], options: dict[str, Any]) -> list[str]:
     """The columns that were asked for, and that of the texts or pictures to compare."""
     own = [options[name] for name in ("text", "images") if options["embed"] and options[name]]
-    return columns and list(dict.fromkeys([*columns, *own]))
+    return columns and [*columns, *(name for name in own if name not in columns)]
 
 
 def read_table(path: str, **wanted: Any) -> "tables.Table":

@@ -14,9 +14,13 @@ from sparker.nulls.tilt import Tilt
 from sparker.streaming.reference import Held
 
 FOLDS = 0xF01D
-MAX_ROUNDS = 4
-CLOSE = 0.05
-"""Rows are moved until the best values lie within so many priors of where they are."""
+MAX_ROUNDS = 6
+CLOSE = 0.25
+"""Rows are moved until the best values lie within so many of their errors of where they are. What
+is left is moved in every experiment."""
+
+STEP, MIN_STEP = 4.0, 0.25
+"""What a parameter does is learned so many errors around its value, and so many priors at least."""
 
 FAR = 5.0
 """In priors: no value further away is looked at."""
@@ -48,30 +52,38 @@ class Nuisances(NamedTuple):
 
     def best(self, observed: Samples, seed: int) -> "Profile":
         """The values that fit the data best, and the samples there."""
-        values = np.zeros(len(self.variations))
-        rounds = MAX_ROUNDS if self.moved is not None else 1
-        for _ in range(rounds):
-            there = self.at(observed, values, seed)
+        values, error = np.zeros(len(self.variations)), self.prior
+        for _ in range(MAX_ROUNDS if self.moved is not None else 1):
+            there = self.at(observed, values, seed, error)
             found, covariance = there.best()
+            error = np.sqrt(np.diag(covariance))
             before, values = values, np.clip(found, -FAR * self.prior, FAR * self.prior)
-            if np.all(np.abs(values - before) < CLOSE * self.prior):
-                return there._replace(values=values, covariance=covariance)
-        return self.at(observed, values, seed)._replace(covariance=covariance)
+            if np.all(np.abs(values - before) < CLOSE * error):
+                break
+        return self.at(observed, values, seed, error)._replace(covariance=covariance)
 
-    def at(self, observed: Samples, values: np.ndarray, seed: int) -> "Profile":
+    def at(
+        self, observed: Samples, values: np.ndarray, seed: int, error: np.ndarray
+    ) -> "Profile":  # (K,), (K,)
         """The samples with the reference at these values, and what changes around them."""
         n = len(observed.reference)
-        named = {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}
+        named = self._by_name(values)
+        steps = self._by_name(np.clip(STEP * error, MIN_STEP * self.prior, self.prior))
         moved = None if self.moved is None else self.moved(named)
         rows = observed.reference.shown if moved is None else moved
         rng = np.random.default_rng([seed, FOLDS])
         folds = np.append(np.arange(n), rng.integers(N_FOLDS, size=len(observed.data)))
         reference = Weighted(rows, observed.weights)
         pooled = np.concatenate([rows, observed.data])
-        place = Place(named, reference, pooled, folds, self.moved, seed)
+        place = Place(named, steps, reference, pooled, folds, self.moved, seed)
         curves = [one.curves(place) for one in self.variations]
-        slope, bend = (np.stack(parts, axis=1) for parts in zip(*curves, strict=True))
-        tilt = Tilt(slope, bend, values, self.prior, None, seed)
+        slope = np.stack([one.slope for one in curves], axis=1)
+        bend = np.stack([one.bend for one in curves], axis=1)
+        motion = None
+        if self.moved is not None:
+            still = np.zeros(pooled.shape)
+            motion = np.stack([still if one.motion is None else one.motion for one in curves])
+        tilt = Tilt(slope, bend, values, self.prior, None, seed, motion)
         # Rows that functions moved are where they should be; what else is there is a weight.
         still = np.where([one.moves for one in self.variations], 0.0, values)
         own = self._own_weights(observed, place)
@@ -89,6 +101,9 @@ class Nuisances(NamedTuple):
             tilt=replace(tilt, expected=expected),
         )
         return Profile(self, observed, there, values, np.diag(self.prior**2))
+
+    def _by_name(self, values: np.ndarray) -> dict[str, float]:  # (K,)
+        return {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}
 
     def _own_weights(self, observed: Samples, place: Place) -> np.ndarray:  # (N,)
         """The weights of the nominal reference, at all rows.
@@ -128,13 +143,17 @@ class Profile(NamedTuple):
     @property
     def pulls(self) -> tuple[Pull, ...]:
         """How far each parameter is pulled."""
-        errors = np.sqrt(np.diag(self.covariance))
         return tuple(
             Pull(one.name, float(value / one.prior), float(error / one.prior), float(one.prior))
             for one, value, error in zip(
-                self.nuisances.variations, self.values, errors, strict=True
+                self.nuisances.variations, self.values, self.error, strict=True
             )
         )
+
+    @property
+    def error(self) -> np.ndarray:  # (K,)
+        """The standard deviations of the best values."""
+        return np.sqrt(np.diag(self.covariance))
 
     def around(self) -> list[np.ndarray]:  # (K,) each
         """Values one and two standard deviations away, along each direction that is independent."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sparker.engine.sample import TwoSample
+from sparker.engine.sample import TwoSample, stack
 from sparker.engine.toys import Toys, ToysInMemory
 from sparker.nulls.experiments import (
     Experiments,
@@ -54,6 +54,8 @@ class Pool:
 
     def toys(self, transform: Fitted) -> Toys:
         """All experiments by number, given the preprocessing."""
+        if self.tilt is not None and self.tilt.motion is not None:
+            return ToysInMemory(lambda numbers: stack([self.moved(i, transform) for i in numbers]))
         fitted = transform(self.points)
         counts = np.bincount(self.roles(0), minlength=3)
         n_used = int(counts[REFERENCE]) + most_rows(int(counts[DATA]), self.expected)
@@ -66,13 +68,24 @@ class Pool:
 
         return ToysInMemory(batch)
 
+    def moved(self, number: int, transform: Fitted) -> TwoSample:
+        """Experiment ``number`` with its reference rows where nuisance parameters move them."""
+        reference, data, motion = self._labelled(number)
+        assert motion is not None
+        points = self.points + np.where(reference > 0, 1, 0)[:, None] * motion
+        return TwoSample(transform(points.astype(self.points.dtype)), reference, data)
+
     def weights(self, number: int) -> tuple[np.ndarray, np.ndarray]:  # (N,), (N,)
         """How much each row counts, as reference and as data, in experiment ``number``."""
+        return self._labelled(number)[:2]
+
+    def _labelled(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Weights, as above, and how far rows of the reference are moved."""
         roles = self.roles(number)
         is_data = roles == DATA
-        measure, expected = self.measure, self.expected
+        measure, expected, motion = self.measure, self.expected, None
         if self.tilt is not None:
-            measure, rate = self.tilt.fitted(number, roles, measure)
+            measure, rate, motion = self.tilt.fitted(number, roles, measure)
             expected = None if expected is None else expected * rate
         reference = np.where(roles == REFERENCE, 1.0 if measure is None else measure, 0.0)
         if self.strata is None:
@@ -80,7 +93,7 @@ class Pool:
         else:
             n_data, total = (np.bincount(self.strata, some) for some in (is_data, reference))
             reference *= (n_data / np.where(total > 0, total, 1))[self.strata]
-        return reference, is_data.astype(float)
+        return reference, is_data.astype(float), motion
 
     def roles(self, number: int) -> np.ndarray:  # (N,)
         """What each row is in experiment ``number``."""

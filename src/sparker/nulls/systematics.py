@@ -16,6 +16,10 @@ falls to nothing within one step, but not by the same factor in every part of it
 away half of the rows near the edge."""
 
 
+MAX_OVER = 0.01
+"""The share of the reference whose density may change by more."""
+
+
 @dataclass(frozen=True, eq=False)
 class Systematic:
     """A systematic uncertainty of the reference: a nuisance parameter, 0 at the nominal reference.
@@ -77,12 +81,14 @@ class Curves(NamedTuple):
 
     slope: np.ndarray  # (N,)
     bend: np.ndarray  # (N,)
+    motion: np.ndarray | None = None  # (N, d) how far a step of one moves a row, if it does
 
 
 class Place(NamedTuple):
     """Where curves are wanted: the reference at some values of all parameters, and the data."""
 
     values: dict[str, float]
+    steps: dict[str, float]  # how far away to look for what each parameter does
     reference: Weighted
     rows: np.ndarray  # (N, d) of the reference as it is there, then of the data
     folds: np.ndarray  # (N,)
@@ -105,6 +111,10 @@ class Variation(ABC):
     @abstractmethod
     def curves(self, place: Place) -> Curves:
         """What it does to each row."""
+
+    def caution(self) -> str | None:
+        """What to be told of it."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +147,21 @@ class Sampled(Variation):
         return (
             density_ratio(self.up, self.down, self.seed),
             density_ratio(mixture(self.up, self.down), self.nominal, self.seed),
+        )
+
+    def caution(self) -> str | None:
+        """Where rows of the reference, weighted, cannot be what up or down is."""
+        first, _ = self.ratios
+        own = first(self.nominal.rows, np.arange(len(self.nominal.rows)))
+        over = np.abs(own) > MAX_SLOPE * (1 if self.down is None else 2)
+        share = self.nominal.own[over].sum() / self.nominal.own.sum()
+        if share <= MAX_OVER:
+            return None
+        return (
+            f"systematic {self.name} changes the density of {100 * share:.0f} % of the reference "
+            "by more than a factor of four: where edges move, weights of the reference rows cannot "
+            "follow, and p is too small. Give a function of rows and of the parameter, or smaller "
+            "steps with a larger prior"
         )
 
     def curves(self, place: Place) -> Curves:
@@ -176,15 +201,32 @@ class Moved(Variation):
     def curves(self, place: Place) -> Curves:
         """From rows moved a little further, and a little less."""
         assert place.moved is not None
-        step, at = self.prior, place.values[self.name]
-        weights = place.reference.weights
-        up, down = (
-            Weighted(place.moved({**place.values, self.name: at + sign * step}), weights)
-            for sign in (1, -1)
-        )
-        learned = density_ratio(up, down, place.seed)(place.rows, place.folds) / 2
-        learned = np.clip(learned, -MAX_SLOPE, MAX_SLOPE)
-        n = len(place.reference.rows)
-        own = place.reference.own / place.reference.own.sum()
-        rates = [np.log(own @ np.exp(sign * learned[:n])) for sign in (1, -1)]
-        return Curves((learned - (rates[0] - rates[1]) / 2) / step, np.zeros(len(place.rows)))
+        step, at, n = place.steps[self.name], place.values[self.name], len(place.reference.rows)
+        up, down = (place.moved({**place.values, self.name: at + sign * step}) for sign in (1, -1))
+        weights, own = place.reference.weights, place.reference.own / place.reference.own.sum()
+        ends = Weighted(up, weights), Weighted(down, weights)
+        learned = density_ratio(*ends, place.seed, gain=0.0)
+
+        def slope(rows: np.ndarray, folds: np.ndarray) -> np.ndarray:  # (N, d), (N,) -> (N,)
+            return np.clip(learned(rows, folds) / 2, -MAX_SLOPE, MAX_SLOPE) / step
+
+        found = slope(place.rows, place.folds)
+        # A mean moves with the parameter by its covariance with the true slope. If the learned one
+        # is not that, so much of it is what the rows themselves say of the parameter.
+        mean = own @ found[:n]
+        spread = own @ (found[:n] - mean) ** 2
+        response = own @ (slope(up, np.arange(n)) - slope(down, np.arange(n))) / (2 * step)
+        found = (found - mean) * (max(0.0, response) / spread if spread > 0 else 0.0)
+        motion = ((up - down) / (2 * step)).astype(float)
+        near = nearest(place.reference.rows, place.rows[n:])
+        return Curves(found, np.zeros(len(found)), np.concatenate([motion, motion[near]]))
+
+
+def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:  # (N, d), (M, d) -> (M,)
+    """Which of the rows is closest to each of the others, in spreads of the columns."""
+    from sklearn.neighbors import NearestNeighbors
+
+    spread = rows.std(0, np.float64)
+    scale = np.where(spread > 0, spread, 1)
+    known = NearestNeighbors(n_neighbors=1).fit(rows / scale)
+    return np.asarray(known.kneighbors(others / scale, return_distance=False))[:, 0]

@@ -8,6 +8,10 @@ q(nu) = nu^2 / 2 up to one and linear beyond (as HistFactory extrapolates). The 
 the likelihood of the experiment, of its labels given its rows: a row is data with the odds of its
 density ratio, the same odds by which toys draw their labels. With an expected count its Poisson
 term is part of it, and so are the auxiliary measurements, Gaussians of the width of the priors.
+
+Where a parameter moves rows, the ratio is only for the fit. The reference of an experiment is then
+not weighted but moved to its best values: what a fit that is a little off leaves behind, at an edge
+for instance, is thus the same in toys and data.
 """
 
 from dataclasses import dataclass, replace
@@ -24,6 +28,14 @@ AUXILIARY = 0xA0C5
 MAX_STEPS = 50
 CLOSE = 1e-6
 """A fit has converged when no step is larger, in units of the priors."""
+
+
+class Refitted(NamedTuple):
+    """The reference of one experiment, at the nuisance values that fit it best."""
+
+    measure: np.ndarray  # (N,)
+    rate: float  # by how much the expected count changes
+    motion: np.ndarray | None  # (N, d) how far rows are moved, where any are
 
 
 class Best(NamedTuple):
@@ -43,10 +55,20 @@ class Tilt:
     prior: np.ndarray  # (K,) the widths of the auxiliary measurements
     expected: float | None  # data rows at the base, where the count is tested as well
     seed: int
+    motion: np.ndarray | None = None
+    """(K, N, d) how far a step of one of each parameter moves a row, where any does."""
 
     def of(self, rows: np.ndarray) -> "Tilt":
         """The same for some rows, in their order."""
-        return replace(self, slope=self.slope[rows], bend=self.bend[rows])
+        motion = None if self.motion is None else self.motion[:, rows]
+        return replace(self, slope=self.slope[rows], bend=self.bend[rows], motion=motion)
+
+    @property
+    def weighs(self) -> np.ndarray:  # (K,)
+        """Which parameters change the weights of rows, and do not move them."""
+        if self.motion is None:
+            return np.ones(len(self.base), bool)
+        return ~np.any(self.motion != 0, axis=(1, 2))
 
     def log_ratio(self, values: np.ndarray) -> np.ndarray:  # (K,) -> (N,)
         """The log of how much the density of each row changes from the base to these values."""
@@ -65,14 +87,17 @@ class Tilt:
 
     def fitted(
         self, number: int, roles: np.ndarray, measure: np.ndarray | None
-    ) -> tuple[np.ndarray, float]:  # (N,), (N,) -> (N,)
-        """The measure at the best values of an experiment, and by how much its count changes."""
+    ) -> Refitted:  # (N,), (N,)
+        """The reference at the best values of an experiment."""
         values = self.best(roles, measure, self.auxiliary(number)).values
         own = np.ones(len(roles)) if measure is None else measure
-        change = np.exp(self.log_ratio(values))
+        change = np.exp(self.log_ratio(np.where(self.weighs, values, self.base)))
         is_reference = roles == REFERENCE
         rate = (own * change)[is_reference].sum() / own[is_reference].sum()
-        return own * change, float(rate)
+        motion = None
+        if self.motion is not None:
+            motion = np.tensordot(values - self.base, self.motion, axes=1)
+        return Refitted(own * change, float(rate), motion)
 
     def best(self, roles: np.ndarray, measure: np.ndarray | None, auxiliary: np.ndarray) -> Best:
         """Fit the nuisance parameters to an experiment, by Fisher scoring with step halving."""
