@@ -1,6 +1,7 @@
 """Many samples against one reference, and which of several generators is closest to the data."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -565,8 +566,18 @@ def test_the_command_closest(tmp_path, monkeypatch):
     done = CliRunner().invoke(main, ["closest", "data.npy", "made", *words])
     assert done.exit_code == 0, done.output
     assert "made/good.npy is closest to the data" in done.stdout
-    np.save("made/bad.npy", np.ones((300, 1)))
+    np.save("made/<bad>.npy", np.ones((300, 1)))
+    words += ["--report", "page.html"]
     done = CliRunner().invoke(main, ["closest", "data.npy", "made", "--json", *words])
     assert done.exit_code == 2
     assert "1 of 3 files could not be compared" in done.stderr
     assert json.loads(done.stdout)["closest"] == "made/good.npy"
+    page = (tmp_path / "page.html").read_text()
+    lines = re.findall(r'<td class="name">(.*?)</td>', page)
+    assert lines == ["made/good.npy", "made/far.npy", "made/&lt;bad&gt;.npy"]
+    assert page.count("<circle") == 2  # of those that could be compared
+    assert "<bad>" not in page
+    assert "<script" not in page
+    done = CliRunner().invoke(main, ["closest", "data.npy", "made", "--report", "data.npy"])
+    assert done.exit_code == 2
+    assert np.load("data.npy").shape == (300, 2)

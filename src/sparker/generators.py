@@ -4,6 +4,7 @@ The data are one sample and every generator has made another one. How far they a
 on rows that were not fitted (``findings.distance``), with an interval by resampling.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -29,6 +30,20 @@ from sparker.system.progress import reporter
 from sparker.system.versions import versions
 from sparker.tables.frames import as_table, library_of
 
+
+class ClosestResult(Closest):
+    """The outcome of ``sparker.closest``: a ``findings.closest.Closest`` that can report itself."""
+
+    def report(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write one HTML page with all distances and the table.
+
+        ``options`` are those of ``sparker.report.closest.render``: ``title`` and ``command``.
+        """
+        from sparker.report.closest import write
+
+        write(path, self, **options)
+
+
 MAX_FOLDS = 100
 MAX_RESAMPLES = 10**6
 
@@ -40,7 +55,7 @@ def closest(
     n_folds: int = 5,
     n_resamples: int = 999,
     **settings: Unpack[TestKeywords],
-) -> Closest:
+) -> ClosestResult:
     """Rank generators by how far what they generated is from the data.
 
     The distance is t for each data row, twice the Kullback-Leibler divergence of the data from the
@@ -92,7 +107,7 @@ def closest(
         n_rows, said = len(terms[k].generated), cautions[names[k]]
         candidates.append(Candidate(name=names[k], n_rows=n_rows, warnings=said, **line))
     candidates += [Candidate.failed(name, str(error)) for name, error in failed.items()]
-    return Closest(
+    return ClosestResult(
         candidates=tuple(candidates),
         n_data=len(terms[0].data),
         frame=library_of(data),

@@ -7,16 +7,18 @@ import click
 
 from sparker.cli.many import Files, sample_files
 from sparker.cli.options import (
+    FILE,
     annealed_option,
     check_together,
     column_options,
+    command_line,
     fit_options,
     fit_settings,
     read_beside,
     table_options,
     table_settings,
 )
-from sparker.cli.outputs import Attempts
+from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.terminal import Out, answer_json, cell, reader_may_leave
 
 
@@ -42,6 +44,7 @@ from sparker.cli.terminal import Out, answer_json, cell, reader_may_leave
 )
 @annealed_option
 @fit_options
+@click.option("--report", type=FILE, help="Write a report, an HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
     """Which of GENERATED, files or folders of files, is closest to DATA?
@@ -58,6 +61,7 @@ def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
     check_together("closest")
     settings = fit_settings(options, anneal=options.pop("annealed"))
     del settings["n_toys"], settings["combine"]
+    check_outputs({"--report": options["report"]}, [data, *generated])
     files = sample_files(generated, [data])
     chosen = {name: options[name] for name in ("columns", "ignore", "key")}
     weights = options["weights"]
@@ -80,6 +84,9 @@ def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
             answer_json(found.to_dict(), indent=1)
         else:
             _speak(found)
+    if options["report"]:
+        with attempts.at("report", options["report"]):
+            found.report(options["report"], command=command_line())
     failed = [one for one in found.candidates if one.error is not None]
     if failed:
         attempts.failed(

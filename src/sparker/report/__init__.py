@@ -139,6 +139,7 @@ def _sizes(result: Result) -> dict[str, Any]:
         "dropped": ", ".join(dropped[:NAMED]) + more,
         "n_dropped": len(dropped),
         "made": result.made[:16].replace("T", " "),
+        "version": result.versions["sparker"],
     }
 
 

@@ -57,6 +57,7 @@ def render(many: Many, *, title: str = TITLE, command: str | None = None) -> str
         line=_line(many),
         frame={"width": WIDTH, "height": HEIGHT, "left": LEFT, "bottom": BOTTOM},
         made=many.made[:16].replace("T", " "),
+        version=many.versions["sparker"],
         style=Markup(source(made, "report.css")),
     )
     return as_text(page)
