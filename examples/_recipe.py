@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from packaging.requirements import Requirement
 
@@ -60,6 +60,8 @@ class Recipe:
     name: str
     full: bool
     recording: bool
+    options: argparse.Namespace = field(default_factory=argparse.Namespace)
+    """Those of its own."""
     began: float = field(default_factory=time.perf_counter)
 
     @property
@@ -73,7 +75,7 @@ class Recipe:
             return
         own = {one.name: installed(one.name) for one in requirements(self.name)}
         result = {
-            "command": f"python examples/{self.name}.py --record" + " --full" * self.full,
+            "command": " ".join(["python", f"examples/{self.name}.py", *sys.argv[1:]]),
             "versions": versions() | own,
             "seconds": round(time.perf_counter() - self.began, 1),
         }
@@ -82,15 +84,25 @@ class Recipe:
         path.write_text(json.dumps(result | found, indent=1) + "\n")
 
 
-def begin(name: str) -> Recipe:
-    """Read the options; end with one line where a package is missing."""
+def stop(why: str) -> NoReturn:
+    """End the recipe, with one line that says why."""
+    print(why, file=sys.stderr)
+    raise SystemExit(2)
+
+
+def begin(name: str, **own: dict[str, Any]) -> Recipe:
+    """Read the options; end with one line where a package is missing.
+
+    ``own`` are further options, each with what ``add_argument`` takes: ``side={"type": int}``.
+    """
     parser = argparse.ArgumentParser(prog=f"{name}.py")
+    for option, how in own.items():
+        parser.add_argument(f"--{option}", **how)
     parser.add_argument("--full", action="store_true", help="larger, for an accelerator")
     parser.add_argument("--record", action="store_true", help="keep the numbers in results/")
     options = parser.parse_args()
     if lacking := missing(name):
         command = f"pip install -r examples/requirements/{name}.txt"
-        print(f"{name}.py needs {', '.join(lacking)}: {command}", file=sys.stderr)
-        raise SystemExit(2)
+        stop(f"{name}.py needs {', '.join(lacking)}: {command}")
     OUTPUT.mkdir(exist_ok=True)
-    return Recipe(name=name, full=options.full, recording=options.record)
+    return Recipe(name=name, full=options.full, recording=options.record, options=options)

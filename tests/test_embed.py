@@ -115,7 +115,9 @@ def test_a_result_keeps_what_embeds_further_rows(tmp_path):
     rows = {"c": ["the cat sings", "quantum flux"]}
     assert np.array_equal(again.log_ratio(rows), result.log_ratio(rows))
     result.report(tmp_path / "r.html")
-    assert DATA[-1] in (tmp_path / "r.html").read_text()
+    assert (tmp_path / "r.html").read_text().count(f'"{DATA[-1]}"') == 1  # its column is that text
+    result.report(tmp_path / "r.html", texts=["other"] * len(DATA))
+    assert (tmp_path / "r.html").read_text().count(f'"{DATA[-1]}"') == 1
     assert "32 numbers by tfidf" in str(result.to_dict()["encoding"])
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import importlib.util
+import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,7 +52,7 @@ def test_every_file_of_requirements_has_its_recipe_and_says_the_licence(recipe):
         assert first.startswith("#")
         script = (EXAMPLES / f"{path.stem}.py").read_text()
         assert f"examples/requirements/{path.stem}.txt" in script
-        assert f'begin("{path.stem}")' in script
+        assert re.search(rf'begin\(\s*"{path.stem}"', script)
         wanted = recipe.requirements(path.stem)
         assert wanted
         assert all(isinstance(one, Requirement) for one in wanted)
@@ -165,3 +167,28 @@ class TestGravitationalWaves:
         band, moment = np.unravel_index(loud.argmax(), loud.shape)
         assert 40 < waves.CENTRES[band] < 150
         assert 2 < moment * waves.STEP / waves.RATE < 2.5
+
+
+class TestPlantedText:
+    def test_lines_have_one_length_and_differ(self):
+        found = functions("planted_text").lines("a b c d a b e f g", n_words=2)
+        assert found == ["a b", "c d", "e f"]  # the second "a b" and the lonely "g" are left out
+
+    def test_the_machine_writes_what_follows_in_the_book(self):
+        book = ["a b c d", "b c e f", "c e g h", "x y"]  # no word follows "x y"
+        made = functions("planted_text").chain(book, np.random.default_rng(0), 200, n_words=4)
+        known = {tuple(line.split()[i : i + 3]) for line in book for i in range(2)}
+        assert {tuple(line.split()[i : i + 3]) for line in made for i in range(2)} <= known
+        # Two may follow "b c", where a line goes on from the middle of another.
+        assert {*made} == {"a b c d", "a b c e", "b c e f", "b c e g", "c e g h"}
+
+
+def test_options_of_its_own_are_handed_over_and_recorded(recipe, monkeypatch, tmp_path):
+    monkeypatch.setattr(recipe, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["drift.py", "--record", "--side", "3"])
+    begun = recipe.begin("drift", side={"type": int}, embed={"default": "tfidf"})
+    assert (begun.options.side, begun.options.embed) == (3, "tfidf")
+    begun.record(found=1)
+    kept = json.loads((tmp_path / "results" / "drift.json").read_text())
+    assert kept["command"] == "python examples/drift.py --record --side 3"
+    assert kept["found"] == 1
