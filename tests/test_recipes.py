@@ -254,3 +254,29 @@ class TestPhotographs:
     def test_stripes_lie_over_every_fourth_line(self):
         found = functions("striped_images", "_cifar").striped(np.full((1, 8, 2, 3), 55, np.uint8))
         assert found[0, :, 0, 0].tolist() == [155, 55, 55, 55] * 2
+
+    def test_generators_draw_what_they_learned(self):
+        made = functions("generated_images", "_cifar")
+        rng = np.random.default_rng(0)
+        shapes = rng.normal(size=(2, 32 * 32 * 3))
+        weights = rng.normal(size=(500, 2)) * [8, 4]
+        learned = (128 + weights @ shapes).reshape(-1, 32, 32, 3)
+        for drawn in (
+            made.normal(learned, 2000, rng, n_directions=2),
+            made.mixture(learned, 2000, n_directions=2, n_normals=2),
+        ):
+            assert drawn.shape == (2000, 32, 32, 3)
+            assert drawn.dtype == np.uint8
+            found = (drawn.reshape(2000, -1) - 128.0) @ np.linalg.pinv(shapes)
+            assert np.allclose(np.cov(found.T), np.cov(weights.T), atol=8)  # of 64 and 16
+            assert np.allclose(found.mean(0), weights.mean(0), atol=1)
+
+    def test_bytes_end_at_black_and_white_and_files_are_opened_again(self):
+        made = functions("generated_images", "_cifar")
+        assert {*made.as_pictures(np.repeat([-9, 1.4, 300], 1024)).ravel()} == {0, 1, 255}
+        smooth = np.broadcast_to(
+            np.arange(0, 256, 8, dtype=np.uint8)[:, None, None], (2, 32, 32, 3)
+        )
+        again = made.compressed(np.ascontiguousarray(smooth))
+        assert again.shape == smooth.shape
+        assert 0 < np.abs(again.astype(int) - smooth).max() < 30
