@@ -74,7 +74,8 @@ def torch(result: dict[str, Any]) -> list[str]:
     n = next(iter(result["pixels"].values()))["pictures"]
     return [
         f"The logits of `efficientnet-lite0` for {n} photographs differ from PyTorch's with the "
-        f"same weights by at most {', and '.join(told)} (`python -m experiments.embed.torch_check`)."
+        f"same weights by at most {', and '.join(told)} "
+        "(`python -m experiments.embed.torch_check`)."
     ]
 
 
