@@ -9,5 +9,10 @@ docs:  ## the site in build/site; examples are run whose requirements (examples/
 docs-quick:  ## the same without running the examples, in seconds
 	$(PYTHON) -m sphinx -q -W --keep-going -D plot_gallery=0 -c docs . build/site
 
+# Of some packages only a file is read; their comments say that --no-deps is enough.
+ALL_REQUIREMENTS = $(wildcard examples/requirements/*.txt)
+FILES_ONLY = $(shell grep -l -e --no-deps $(ALL_REQUIREMENTS))
+
 docs-requirements:  ## what the examples need of their own, so that `make docs` runs all of them
-	$(PYTHON) -m pip install $(patsubst %,-r %,$(wildcard examples/requirements/*.txt))
+	$(PYTHON) -m pip install $(patsubst %,-r %,$(filter-out $(FILES_ONLY),$(ALL_REQUIREMENTS)))
+	$(PYTHON) -m pip install --no-deps $(patsubst %,-r %,$(FILES_ONLY))

@@ -287,6 +287,7 @@ ax.scatter(drawn["loudness"], rank[is_merger], color="C3", s=18)
 ax.axhline(len(listed) + 0.5, color="0.5", lw=1, ls="--")
 ax.annotate("as many rows are listed", (20, len(listed) + 1), ha="right", va="bottom")
 ax.set(yscale="log", xlabel="signal-to-noise ratio of the merger", ylabel="rank of its piece")
+figure.savefig(OUTPUT / "gravitational_waves_ranks.png")
 
 # %%
 # The report

@@ -8,9 +8,10 @@ import zlib
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
-from sparker.system import compile_cache
+from sparker.system import compile_cache, programs
 from sparker.system.compile_cache import Kept, folder, hand_over, keep_compiled
 
 FIT = """
@@ -153,3 +154,17 @@ def test_the_folder_knows_versions_and_processor(monkeypatch, tmp_path):
     assert folder() != here
     monkeypatch.setattr(compile_cache.metadata, "version", lambda name: "0")
     assert folder() not in (here,)
+
+
+def test_a_process_holds_only_so_many_programs(monkeypatch):
+    monkeypatch.setattr(programs, "MAX_PROGRAMS", 3)
+    twice = jax.jit(lambda x: 2 * x)
+    with programs.compiled_programs():
+        with programs.compiled_programs():
+            for n in range(1, 9):
+                twice(np.ones(n))
+        assert twice._cache_size() == 8  # in use further out
+    assert twice._cache_size() == 0
+    with programs.compiled_programs():
+        twice(np.ones(1))
+    assert twice._cache_size() == 1  # few since

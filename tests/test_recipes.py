@@ -89,6 +89,144 @@ def functions(name, *unwanted):
 
 
 @pytest.fixture(scope="module")
+def jets():
+    return functions("jets", "pythia8mc", "fastjet", "awkward")
+
+
+def massless(pt, y, phi):
+    return np.stack([pt * np.cos(phi), pt * np.sin(phi), pt * np.sinh(y), pt * np.cosh(y)], -1)
+
+
+@pytest.fixture(scope="module")
+def jet():
+    """Five particles on both sides of where the azimuth jumps."""
+    rng = np.random.default_rng(6)
+    return rng.uniform(1, 50, 5), rng.normal(0.5, 0.3, 5), rng.normal(np.pi, 0.3, 5)
+
+
+class TestJets:
+    def test_rapidity_and_azimuth_and_their_distance(self, jets, jet):
+        pt, y, phi = jet
+        found = jets.polar(massless(*jet)[None])
+        for one, other in zip(found, (pt, y, np.angle(np.exp(1j * phi))), strict=True):
+            np.testing.assert_allclose(one[0], other)
+        apart = np.hypot(y[:, None] - y, phi[:, None] - phi)  # phi does not jump here
+        np.testing.assert_allclose(jets.distances(found, found)[0], apart, atol=1e-7)
+
+    def test_energy_correlations_are_sums_over_pairs_and_triples(self, jets, jet):
+        pt, y, phi = jet
+        z, n = pt / pt.sum(), range(5)
+        d = np.hypot(y[:, None] - y, phi[:, None] - phi)
+        e2 = sum(z[i] * z[j] * d[i, j] for i in n for j in range(i))
+        e3 = sum(
+            z[i] * z[j] * z[k] * d[i, j] * d[j, k] * d[k, i]
+            for i in n
+            for j in range(i)
+            for k in range(j)
+        )
+        found = jets.correlations(z[None], d[None])
+        np.testing.assert_allclose([one[0] for one in found], [e2, e3])
+        # Places that are only filled up count nothing.
+        longer = np.pad(z, (0, 3))[None], np.pad(d, (0, 3), constant_values=7)[None]
+        np.testing.assert_allclose([one[0] for one in jets.correlations(*longer)], [e2, e3])
+
+    def test_two_axes_leave_nothing_of_two_particles(self, jets):
+        two = massless(np.array([30.0, 70]), np.array([0.1, 0.5]), np.array([3.1, -3.1]))[None]
+        particles = jets.polar(two)
+        z = particles[0] / particles[0].sum(1, keepdims=True)
+        np.testing.assert_allclose(jets.subjettiness(z, particles, two), 0, atol=1e-7)
+        apart = np.hypot(0.4, 2 * np.pi - 6.2)
+        np.testing.assert_allclose(jets.subjettiness(z, particles, two[:, :1]), 0.7 * apart)
+
+    def test_mass_of_two_massless_particles(self, jets):
+        two = massless(np.array([200.0, 250]), np.array([0.1, 0.6]), np.array([1.0, 1.2]))
+        expected = np.sqrt(2 * 200 * 250 * (np.cosh(0.5) - np.cos(0.2)))
+        assert jets.mass(two.sum(0)) == pytest.approx(expected)
+
+    def test_jets_come_back_from_their_blocks(self, jets):
+        rng = np.random.default_rng(7)
+        counts = rng.integers(2, 9, 600)
+        momenta = rng.normal(size=(counts.sum(), 4))
+        alone = np.split(momenta, np.cumsum(counts)[:-1])
+        seen = []
+        for rows, block in jets.padded(momenta, counts):
+            for row, one in zip(rows, block, strict=True):
+                np.testing.assert_array_equal(one[: counts[row]], alone[row])
+                assert not one[counts[row] :].any()
+                seen.append(row)
+        assert sorted(seen) == list(range(600))
+
+    def test_the_picture_is_centred_on_the_jet(self, jets):
+        two = massless(np.array([100.0, 100]), np.array([0.9, 1.2]), np.array([3.0, 3.3]))
+        rows, columns = np.nonzero(jets.picture(two))
+        assert rows.sum() == columns.sum() == 15  # opposite cells of 16
+
+
+@pytest.fixture(scope="module")
+def network():
+    return functions("jets_network")
+
+
+def slow_activations(tensors, x):
+    """ParticleNet, particle by particle and in double precision, from its description."""
+    for number in range(3):
+        place = x[:, :2] if number == 0 else x
+        described = []
+        for i in range(len(x)):
+            others = [j for j in range(len(x)) if j != i]
+            near = sorted(others, key=lambda j: np.sum((place[i] - place[j]) ** 2))[:16]
+            messages = []
+            for j in near:
+                message = np.concatenate([x[i], x[j] - x[i]])
+                for k in (0, 3, 6):
+                    linear, norm = (f"edge_nets.{number}.model.{k + step}" for step in (0, 1))
+                    message = tensors[f"{linear}.weight"] @ message + tensors[f"{linear}.bias"]
+                    spread = np.sqrt(tensors[f"{norm}.running_var"] + 1e-5)
+                    message = (message - tensors[f"{norm}.running_mean"]) / spread
+                    message = message * tensors[f"{norm}.weight"] + tensors[f"{norm}.bias"]
+                    message = np.maximum(message, 0)
+                messages.append(message)
+            described.append(np.concatenate([np.mean(messages, 0), x[i]]))
+        x = np.array(described)
+    return tensors["fc1.0.weight"] @ x.mean(0) + tensors["fc1.0.bias"]
+
+
+class TestNetworkOfJets:
+    def test_the_port_does_what_the_network_is_described_to_do(self, network):
+        rng = np.random.default_rng(8)
+        tensors, width = {}, 3
+        for number, out in enumerate((4, 5, 6)):
+            for k, into in ((0, 2 * width), (3, out), (6, out)):
+                name = f"edge_nets.{number}.model"
+                tensors[f"{name}.{k}.weight"] = rng.normal(size=(out, into)) / np.sqrt(into)
+                tensors[f"{name}.{k}.bias"] = rng.normal(size=out)
+                for part in ("weight", "bias", "running_mean"):
+                    tensors[f"{name}.{k + 1}.{part}"] = rng.normal(size=out)
+                tensors[f"{name}.{k + 1}.running_var"] = rng.uniform(0.5, 2, out)
+            width += out
+        tensors |= {"fc1.0.weight": rng.normal(size=(7, width)), "fc1.0.bias": rng.normal(size=7)}
+        jet = rng.normal(size=(30, 3))
+        found = network.activations(tensors, jet.astype(np.float32))
+        np.testing.assert_allclose(found, slow_activations(tensors, jet), rtol=1e-4, atol=1e-4)
+
+    def test_it_sees_the_hardest_particles_around_the_axis(self, network):
+        rng = np.random.default_rng(9)
+        pt = rng.uniform(1, 50, 40)
+        eta, phi = rng.normal(1, 0.1, 40), rng.normal(np.pi, 0.1, 40)
+        seen = (network.shown(massless(pt, eta, phi)) - network.SHIFT) * network.LARGEST
+        assert seen.shape == (30, 3)
+        hardest = np.argsort(-pt)[:30]
+        share = seen[:, 2] / seen[0, 2]
+        np.testing.assert_allclose(share, pt[hardest] / pt.max())
+        np.testing.assert_allclose(np.diff(seen[:, 0]), np.diff(eta[hardest]))
+        np.testing.assert_allclose(np.diff(seen[:, 1]), np.diff(phi[hardest]))
+        # With fewer particles the rest is nothing: no share, on the axis.
+        few = (network.shown(massless(pt, eta, phi)[:7]) - network.SHIFT) * network.LARGEST
+        np.testing.assert_allclose(few[7:], 0, atol=1e-12)
+        np.testing.assert_allclose(few[:7, 2] @ np.exp(1j * few[:7, 1]), 1, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
 def waves():
     return functions("gravitational_waves", "ripplegw")
 

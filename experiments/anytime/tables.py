@@ -19,20 +19,30 @@ QUIET = {
 }
 
 
-def read(name: str) -> dict[str, Any]:
+def read(name: str = "result.json") -> dict[str, Any]:
     """A result of this folder."""
     found: dict[str, Any] = json.loads((HERE / name).read_text())
     return found
 
 
+def cells(result: dict[str, Any], part: str) -> dict[str, list[dict[str, Any]]]:
+    """All streams of a part of the study, by cell."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for unit, one in result["units"].items():
+        first, *cell, _ = unit.split("; ")
+        if first == part:
+            found.setdefault(*cell, []).append(one)
+    return found
+
+
 def quiet() -> list[str]:
     """How many streams without change raised an alarm."""
-    result = read("result.json")
+    result = read()
     lines = ["| | rows | streams | alarms | share, 95 % interval |", "|---|---|---|---|---|"]
     for part, title in QUIET.items():
-        cells = result["units"].get(part, {})
-        done = [(cell, one) for cell, units in cells.items() for one in units]
-        for cell in (*cells, "all"):
+        by_cell = cells(result, part)
+        done = [(cell, one) for cell, some in by_cell.items() for one in some]
+        for cell in (*by_cell, "all"):
             alarms = [one["alarm"] for name, one in done if cell in (name, "all")]
             k, n = sum(look is not None for look in alarms), len(alarms)
             low, high = clopper_pearson(k, n, 0.95)
@@ -48,10 +58,10 @@ def _changes(result: dict[str, Any]) -> list[str]:
         "| for changes | streams | an alarm before look 100 | mean looks until it, at least |",
         "|---|---|---|---|",
     ]
-    cells = result["units"]["change"]
-    for cell in (*cells, "all"):
-        units = [one for name, some in cells.items() if cell in (name, "all") for one in some]
-        looks = [most if one["alarm"] is None else one["alarm"] for one in units]
+    by_cell = cells(result, "change")
+    for cell in (*by_cell, "all"):
+        some = [one for name, ones in by_cell.items() if cell in (name, "all") for one in ones]
+        looks = [most if one["alarm"] is None else one["alarm"] for one in some]
         early = sum(look < 100 for look in looks)
         lines.append(f"| {cell} | {len(looks)} | {early} | {np.mean(looks):,.0f} |")
     return lines
@@ -59,21 +69,20 @@ def _changes(result: dict[str, Any]) -> list[str]:
 
 def delay() -> list[str]:
     """Batches from the change to the alarm, of each method."""
-    result, online = read("delay.json"), read("online_mmd.json")
-    cells = result["units"]["delay"]
+    result, online = read(), read("online_mmd.json")
+    delays = cells(result, "delay")
+    planned = [one for unit, one in result["units"].items() if unit.startswith("planned")]
     methods = {
-        "`AnytimeMonitor`": lambda cell: [one["anytime"] for one in cells[cell]],
-        "the same, `change=True`": lambda cell: [one["anytime, change"] for one in cells[cell]],
-        "`Monitor`, 50 planned looks": lambda cell: [
-            one["monitor"] for one in cells[cell] if "monitor" in one
-        ],
-        "CUSUM on the best column": lambda cell: [one["cusum"] for one in cells[cell]],
+        "`AnytimeMonitor`": lambda cell: [one["anytime"] for one in delays[cell]],
+        "the same, `change=True`": lambda cell: [one["anytime, change"] for one in delays[cell]],
+        "`Monitor`, 50 planned looks": lambda cell: [one[cell] for one in planned],
+        "CUSUM on the best column": lambda cell: [one["cusum"] for one in delays[cell]],
         "online MMD, more false alarms": lambda cell: online["units"][cell],
     }
-    names = [f"{cell.split()[0]}, {100 * float(cell.split()[1]):.0f} %" for cell in cells]
-    lines = [f"| | {' | '.join(names)} | before the change |", "|---" * (len(cells) + 2) + "|"]
+    names = [f"{cell.split()[0]}, {100 * float(cell.split()[1]):.0f} %" for cell in delays]
+    lines = [f"| | {' | '.join(names)} | before the change |", "|---" * (len(delays) + 2) + "|"]
     for method, looks_of in methods.items():
-        found = {cell: looks_of(cell) for cell in cells}
+        found = {cell: looks_of(cell) for cell in delays}
         early = sum(_is_early(look, result) for looks in found.values() for look in looks)
         n = sum(len(looks) for looks in found.values())
         shown = [_delays(looks, result) for looks in found.values()]

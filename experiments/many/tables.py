@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from experiments.many import summary
 from experiments.record import filled
 
 HERE = Path(__file__).parent
@@ -27,9 +28,8 @@ def _share(one: dict[str, Any] | None) -> str:
 
 def level(result: dict[str, Any]) -> list[str]:
     """How often p-values of fine samples are at or below a level."""
-    kinds = {name: cases for name, cases in result["cases"].items() if cases}
-    levels = list(next(iter(next(iter(kinds.values())).values()))["level"])
-    heads = " | ".join(f"p <= {float(x):.0%}".replace("%", " %") for x in levels)
+    kinds, levels = summary.discoveries(result["units"]), summary.LEVELS
+    heads = " | ".join(f"p <= {100 * x:.0f} %" for x in levels)
     lines = [f"| percent of fine samples | anomalous | tables | {heads} |"]
     lines.append("|---" * (3 + len(levels)) + "|")
     for name, cases in kinds.items():
@@ -42,10 +42,8 @@ def level(result: dict[str, Any]) -> list[str]:
 
 def discoveries(result: dict[str, Any]) -> list[str]:
     """False discoveries and power."""
-    kinds = {name: cases for name, cases in result["cases"].items() if cases}
-    rates = list(next(iter(next(iter(kinds.values())).values()))["rates"])
-    heads = [f"fine, at {float(x):.0%}".replace("%", " %") for x in rates]
-    heads += [f"found, at {float(x):.0%}".replace("%", " %") for x in rates]
+    kinds, rates = summary.discoveries(result["units"]), summary.RATES
+    heads = [f"{what}, at {100 * x:.0f} %" for what in ("fine", "found") for x in rates]
     lines = [f"| percent | anomalous | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
     for name, cases in kinds.items():
         for n_anomalous, found in cases.items():
@@ -64,7 +62,7 @@ def distances(result: dict[str, Any]) -> list[str]:
         "surely, % |",
         "|---" * 10 + "|",
     ]
-    for name, one in result["cases"].items():
+    for name, one in summary.distances(result["units"]).items():
         error = "" if one["error"] is None else f" ({one['error']:.4f})"
         cells = [
             name,

@@ -80,11 +80,11 @@ def open_ends(groups: Groups) -> Iterator[str]:
         yield f"Attacks that are there and were not tried in it: {listed}."
 
 
-def memory(found: dict[str, Any]) -> Iterator[str]:
-    """What a watch has in memory after some batches."""
-    yield "| batches | " + " | ".join(f"{one['batches']:,}" for one in found["memory"]) + " |"
-    yield "|---|" + "--:|" * len(found["memory"])
-    yield "| MiB | " + " | ".join(f"{one['MiB']:,}" for one in found["memory"]) + " |"
+def memory(looks: list[dict[str, int]], of: str) -> Iterator[str]:
+    """What a process has in memory after so many batches, or sizes."""
+    yield f"| {of} | " + " | ".join(f"{one[of]:,}" for one in looks) + " |"
+    yield "|---|" + "--:|" * len(looks)
+    yield "| MiB | " + " | ".join(f"{one['MiB']:,}" for one in looks) + " |"
 
 
 def page(text: str) -> str:
@@ -92,7 +92,9 @@ def page(text: str) -> str:
     groups = json.loads(RESULT.read_text())["groups"]
     tables = {"all": total(groups), "each": each(groups), "open": open_ends(groups)}
     if ENDURANCE.exists():
-        tables["memory"] = memory(json.loads(ENDURANCE.read_text()))
+        endurance = json.loads(ENDURANCE.read_text())
+        tables["memory"] = memory(endurance["memory"], "batches")
+        tables["sizes"] = memory(endurance["sizes"], "sizes")
     for name, lines in tables.items():
         head, _, rest = text.partition(BEGIN.format(name))
         _, _, tail = rest.partition(END)

@@ -2,7 +2,7 @@
 
 The spectrum has one column, exponential, whose scale is uncertain by 10 %. The jets are those of
 ``jets_particlenet_169d.npz``: pt, eta, energy, mass and number of constituents, with an energy
-scale (of pt, energy and mass) that is uncertain by 1 %.
+scale (of pt, energy and mass) that is uncertain by 3 %.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,10 @@ import numpy as np
 
 from sparker import Systematic
 
-N_REFERENCE, N_DATA = 2000, 600
-PER_SIGMA = {"spectrum": 0.1, "jets": 0.01}
+ROWS = {"spectrum": (2000, 600), "jets": (2500, 1500)}
+"""Of the reference and of the data. Up and down are as large as the reference."""
+N_REFERENCE, N_DATA = ROWS["spectrum"]
+PER_SIGMA = {"spectrum": 0.1, "jets": 0.03}
 ENERGIES = [0, 2, 3]
 """The columns of a jet that its energy scale changes: pt, energy, mass."""
 
@@ -65,9 +67,10 @@ def _jets(folder: Path) -> tuple[Rows, Rows]:
 def jets(folder: Path, rng: np.random.Generator, nu: float, n_planted: int, other: bool) -> Sample:
     """Jets of quarks, tops and W bosons, Higgs bosons planted; ``other``: more constituents."""
     ordinary, anomalous = _jets(folder)
+    n_reference, n_data = ROWS["jets"]
     turn = rng.permutation(len(ordinary))
-    three = np.split(ordinary[turn[: 3 * N_REFERENCE]], 3)
-    data = rescaled(ordinary[turn[3 * N_REFERENCE :][: N_DATA - n_planted]], nu)
+    three = np.split(ordinary[turn[: 3 * n_reference]], 3)
+    data = rescaled(ordinary[turn[3 * n_reference :][: n_data - n_planted]], nu)
     planted = anomalous[rng.choice(len(anomalous), n_planted, replace=False)]
     both = np.concatenate([data, planted])
     if other:

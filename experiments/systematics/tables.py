@@ -16,7 +16,7 @@ from sparker.calibration.pvalues import clopper_pearson
 
 PAGE = Path(__file__).parents[2] / "docs" / "systematics.md"
 LEVEL = 0.05
-TITLES = {"spectrum": "spectrum, scale 10 %", "jets": "jets, energy scale 1 %"}
+TITLES = {"spectrum": "spectrum, scale 10 %", "jets": "jets, energy scale 3 %"}
 Sample = dict[str, Any]
 Cells = dict[tuple[str, str, float, str], dict[int, Sample]]
 
@@ -24,7 +24,7 @@ Cells = dict[tuple[str, str, float, str], dict[int, Sample]]
 def cells(path: Path = RESULT) -> Cells:
     """All samples, by problem, kind, value of the nuisance, and how it was declared."""
     found: Cells = defaultdict(dict)
-    for key, sample in json.loads(path.read_text())["samples"].items():
+    for key, sample in json.loads(path.read_text())["units"].items():
         problem, kind, nu, form, number = key.split("; ")
         found[problem, kind, float(nu), form][int(number)] = sample
     return found
@@ -79,7 +79,7 @@ def power(found: Cells) -> list[str]:
         before = found[problem, kind, 0.0, NONE]
         both = some.keys() & before.keys()
         what = "planted rows" if kind == "anomaly" else "a shift nobody declared"
-        for level in (LEVEL, 2 * LEVEL):  # with 19 toys: the first, or the first two of 20
+        for level in (LEVEL, 2 * LEVEL):
             with_it, without = (small(one, level) & both for one in (some, before))
             lines.append(
                 f"| {TITLES[problem]}, {what} | {form} | {100 * level:.0f} % "

@@ -28,7 +28,7 @@ from sparker.nulls import scheme as as_scheme
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic, families_of
 from sparker.streaming.reference import as_reference
-from sparker.system.compile_cache import hand_over, keep_compiled
+from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 
@@ -211,8 +211,7 @@ class Experiment(NamedTuple):
 
     def run(self, numbers: Sequence[int], **options: Any) -> Table:
         """Make the experiments of these numbers, see ``toys.run``."""
-        programs = keep_compiled()
-        try:
+        with compiled_programs():
             return toys.run(
                 self.plan.prepared,
                 numbers,
@@ -223,8 +222,6 @@ class Experiment(NamedTuple):
                 executor=self.executor,
                 **options,
             )
-        finally:
-            hand_over(programs)
 
     def rank(self, table: Table) -> Ranked | None:
         """The verdict, once there is one: after all toys, or when ``stop`` says so."""
@@ -290,8 +287,7 @@ class Experiment(NamedTuple):
     def explain(self, p_value: float, lowered_to: int | None) -> Answers:
         """How many, where, which rows, which columns; of fits at a time, no more than fit."""
         streamed = self.observed.reference.streamed  # its chunks are of another kind
-        programs = keep_compiled()
-        try:
+        with compiled_programs():
             return explain(
                 self.observed,
                 self.statistic,
@@ -303,8 +299,6 @@ class Experiment(NamedTuple):
                 encoding=self.intake.encoding,
                 numbers=(self.intake.reference_rows, self.intake.data_rows),
             )
-        finally:
-            hand_over(programs)
 
 
 def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experiment:

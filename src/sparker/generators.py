@@ -23,8 +23,8 @@ from sparker.intake import two_samples
 from sparker.nulls import ToySource, samples
 from sparker.statistics.contract import Statistic
 from sparker.streaming.reference import as_reference
-from sparker.system.compile_cache import hand_over, keep_compiled
 from sparker.system.numbers import is_whole
+from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 from sparker.tables.frames import as_table, library_of
@@ -126,13 +126,10 @@ def _terms(
         )
     rows = np.concatenate([observed.data, observed.reference.shown])
     source = ToySource(rows, _no_toys, len(rows))
-    programs = keep_compiled()
-    try:
+    with compiled_programs():
         prepared = prepare(source, config.preprocess, statistic)
         fit = partial(held_out, statistic, prepared.statistic, prepared.transform(rows), n_data)
         terms = fit(observed.weights, n_folds=n_folds, seed=seed, chunk=config.chunk)
-    finally:
-        hand_over(programs)
     return terms, tuple(one.text for one in intake.cautions)
 
 
