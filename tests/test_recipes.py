@@ -418,3 +418,19 @@ class TestPhotographs:
         again = made.compressed(np.ascontiguousarray(smooth))
         assert again.shape == smooth.shape
         assert 0 < np.abs(again.astype(int) - smooth).max() < 30
+
+    def test_pictures_of_others_are_taken_as_they_are_or_refused(self, recipe, tmp_path, capsys):
+        made = functions("generated_images", "_cifar").pictures_of
+        made.__globals__["_recipe"] = recipe
+        rng, path = np.random.default_rng(0), tmp_path / "part.npz"
+        pictures = rng.integers(0, 256, (5, 32, 32, 3), np.uint8)
+        np.savez(path, X=pictures, Y=np.arange(5))
+        assert np.array_equal(made(path, 5, rng), pictures)
+        assert made(path, 3, rng).shape == (3, 32, 32, 3)
+        for wrong in ({"X": pictures / 255}, {"X": pictures[:, :, :, 0]}, {"x": pictures}):
+            np.savez(path, **wrong)
+            with pytest.raises(SystemExit):
+                made(path, 3, rng)
+        said = capsys.readouterr().err
+        assert "got (5, 32, 32)" in said
+        assert "has no pictures" in said
