@@ -38,14 +38,13 @@ def power(result: dict[str, Any]) -> list[str]:
 
 def weights(result: dict[str, Any]) -> list[str]:
     """What embedders see, with weights and without."""
-    n = result["settings"]["data"]
     lines = [
-        f"| embedder | among {n} | p at most 0.05 | of them among as many highest rows |",
+        "| embedder | among the data | p at most 0.05 | of them among as many highest rows |",
         "|---|---|---|---|",
     ]
     for name, cells in result["embedders"].items():
         lines += [
-            f"| {called(name)} | {WHAT[kind]} {number} | {share(cells[f'{kind}, {number}'])} "
+            f"| {called(name)} | {number} {WHAT[kind]} | {share(cells[f'{kind}, {number}'])} "
             f"| {cells[f'{kind}, {number}']['among the highest']:.0%} |"
             for kind, number in (key.split(", ") for key in cells if ", " in key)
         ]
@@ -86,9 +85,9 @@ def called(name: str) -> str:
 
 
 WHAT = {
-    "another book": "lines of another book:",
-    "a machine": "lines by a Markov chain:",
-    "stripes": "striped photographs:",
+    "another book": "of 200 lines of another book",
+    "a machine": "of 200 lines by a Markov chain",
+    "stripes": "of 100 photographs striped",
 }
 TABLES = {
     "level": ("result", level),

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments.embed.run import MAX_POWER, rate, tested, until
+from experiments.embed.run import ALPHA, MAX_POWER, N_TOYS, rate, tested, until
 from experiments.record import as_text
 
 from sparker.embed import TEXT, Embedder, choose
@@ -32,9 +32,11 @@ from sparker.system.versions import versions
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
 RESULT = HERE / "weights.json"
-N_REFERENCE, N_DATA = 800, 200
+LINES, PHOTOGRAPHS = (800, 200), (400, 100)
+"""Rows of reference and data. A test of 1,280 columns takes longer."""
 PLANTED, STRIPED, WRITTEN = (40, 20), (10, 5), 40
 POOL, STRANGERS, TIMED = 2500, 500, 256
+"""Things that samples are drawn from, ordinary and strange; those of a timing."""
 TEXTS = "tfidf", "wordllama", "minilm"
 PICTURES = {
     "efficientnet-lite0": EfficientNet(side=96, progress=False),
@@ -45,16 +47,18 @@ PICTURES = {
 class Pool:
     """Ordinary things and strange ones, and samples of them."""
 
-    def __init__(self, ordinary: Any, strange: Any) -> None:
+    def __init__(self, ordinary: Any, strange: Any, sizes: tuple[int, int]) -> None:
         self.ordinary, self.strange = np.asarray(ordinary), np.asarray(strange)
+        self.sizes = sizes
 
     def drawn(self, number: int, n_strange: int) -> tuple[np.ndarray, np.ndarray]:
         """Reference and data; the strange ones come first."""
         rng = np.random.default_rng([22, number, n_strange])
-        n = N_REFERENCE + N_DATA - n_strange
+        n_reference, n_data = self.sizes
+        n = n_reference + n_data - n_strange
         some = self.ordinary[rng.choice(len(self.ordinary), n, replace=False)]
         others = self.strange[rng.choice(len(self.strange), n_strange, replace=False)]
-        return some[:N_REFERENCE], np.concatenate([others, some[N_REFERENCE:]])
+        return some[:n_reference], np.concatenate([others, some[n_reference:]])
 
 
 def recipe(name: str, *wanted: str) -> list[Any]:
@@ -76,8 +80,8 @@ def texts() -> dict[str, Pool]:
     rng = np.random.default_rng(22)
     book, other = rng.permutation(lines(bible())), rng.permutation(lines(milton()))
     return {
-        "another book": Pool(book[:POOL], other[:STRANGERS]),
-        "a machine": Pool(book[:POOL], chain(book[POOL:].tolist(), rng, STRANGERS)),
+        "another book": Pool(book[:POOL], other[:STRANGERS], LINES),
+        "a machine": Pool(book[:POOL], chain(book[POOL:].tolist(), rng, STRANGERS), LINES),
     }
 
 
@@ -94,12 +98,14 @@ def photographs() -> Pool:
     folder = Path(tempfile.mkdtemp(prefix="sparker-"))
     _cifar.write(folder / "plain", some[:POOL])
     _cifar.write(folder / "striped", striped(some[POOL : POOL + STRANGERS]))
-    return Pool(*(sorted(map(str, (folder / one).iterdir())) for one in ("plain", "striped")))
+    files = [sorted(map(str, (folder / one).iterdir())) for one in ("plain", "striped")]
+    return Pool(*files, PHOTOGRAPHS)
 
 
 def embedded(embedder: Embedder, pool: Pool) -> Pool:
     """The numbers of all things."""
-    return Pool(embedder.encode(pool.ordinary.tolist()), embedder.encode(pool.strange.tolist()))
+    numbers = [embedder.encode(part.tolist()) for part in (pool.ordinary, pool.strange)]
+    return Pool(*numbers, pool.sizes)
 
 
 def found(pool: Pool, n_strange: int, number: int, **how: Any) -> tuple[float, float]:
@@ -177,9 +183,10 @@ def main() -> None:
             command = f"{result['command']}, then --only {name!r} --more"
         result |= {
             "command": command,
-            "settings": {"reference": N_REFERENCE, "data": N_DATA, "toys": 39, "alpha": 0.05},
+            "settings": {"lines": LINES, "photographs": PHOTOGRAPHS, "toys": N_TOYS,
+                         "alpha": ALPHA, "drawn from": POOL},
             "versions": versions(),
-        }
+        }  # fmt: skip
         result.setdefault("embedders", {})[name] = cells
         RESULT.write_text(as_text(result))
         print(name, cells, flush=True)
