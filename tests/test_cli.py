@@ -291,6 +291,27 @@ def test_info_on_a_table(folder):
     assert [column["name"] for column in found["columns"]][:2] == ["x", "y"]
 
 
+def test_info_says_how_texts_and_pictures_are_compared(tmp_path):
+    words = ["one thing", "another thing", "a third, longer one", "no more of them"]
+    lines = [f'{i % 3},"{words[i % 4]} {i}",a/{i}.{["png", "JPG"][i % 2]}' for i in range(60)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["size,what was said,file", *lines]))
+    told = invoke("info", path).stdout
+    assert (
+        "what was said holds texts: compare them by --text 'what was said' --embed tfidf, "
+        "or leave them out by --ignore 'what was said'\n"
+    ) in told
+    assert "file holds pictures: compare them by --images file --embed efficientnet-lite0" in told
+    assert "size holds" not in told
+    roles = {one["name"]: one["role"] for one in describe(path)["columns"]}
+    assert roles["what was said"] == "text: embed it, or leave it out"
+    assert roles["file"] == "names of pictures: embed them, or leave them out"
+
+
+def describe(path):
+    return json.loads(invoke("info", path, "--json").stdout)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

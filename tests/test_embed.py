@@ -23,7 +23,9 @@ from sparker.embed.hub import SentenceTransformer, Timm
 from sparker.embed.torch_file import read_tensors
 from sparker.embed.weights import Packaged, path_of
 from sparker.statistics import MMD
+from sparker.tables.encoding import ColumnEncoding
 from sparker.tables.errors import ColumnsError
+from sparker.tables.kinds import Kind
 
 WORDS = ("the", "cat", "dog", "house", "tree", "runs", "walks", "over", "small", "big", "river")
 ODD = ("quantum", "flux", "tensor", "gauge", "boson", "lattice")
@@ -115,7 +117,9 @@ def test_a_result_keeps_what_embeds_further_rows(tmp_path):
     rows = {"c": ["the cat sings", "quantum flux"]}
     assert np.array_equal(again.log_ratio(rows), result.log_ratio(rows))
     result.report(tmp_path / "r.html")
-    assert DATA[-1] in (tmp_path / "r.html").read_text()
+    assert (tmp_path / "r.html").read_text().count(f'"{DATA[-1]}"') == 1  # its column is that text
+    result.report(tmp_path / "r.html", texts=["other"] * len(DATA))
+    assert (tmp_path / "r.html").read_text().count(f'"{DATA[-1]}"') == 1
     assert "32 numbers by tfidf" in str(result.to_dict()["encoding"])
 
 
@@ -520,6 +524,30 @@ def test_efficientnet_knows_a_flower_and_a_palace(tmp_path, monkeypatch):
     assert flower[0] == 985  # daisy
     plain = EfficientNet(logits=True).identity
     assert restored(plain, {}) == EfficientNet(logits=True)
+
+
+def test_classes_of_pictures_go_by_their_names():
+    names = [f"class {i}" for i in range(1000)]
+    named = EfficientNet(logits=True, classes=names)
+    (column,) = encoded_columns(named)
+    assert column.features[2].label == "class 2 of picture"
+    assert column.features[2].text(1.5, None) == "class 2 of picture above 1.5"
+    (column,) = encoded_columns(EfficientNet())
+    assert column.features[2].label == "direction 3 of picture"
+    assert restored(named.identity, {}).labels == named.labels
+    assert named != EfficientNet(logits=True)
+    other = {**named.identity, "hash": "of other weights"}
+    assert restored(other, {}).labels == named.labels
+    for labels in ("x", [1] * 1000, names[:999], ["same"] * 1000, 7):
+        assert restored({**other, "labels": labels}, {}).labels == ()
+        assert restored({**named.identity, "labels": labels}, {}).labels == ()
+    for classes, logits in ((names[:999], True), (["same"] * 1000, True), (names, False)):
+        with pytest.raises(ValueError, match="1000 different names, and logits=True"):
+            EfficientNet(logits=logits, classes=classes)
+
+
+def encoded_columns(embedder):
+    return (ColumnEncoding("picture", 0, Kind.IMAGE, embedder=embedder),)
 
 
 @has("sentence_transformers")

@@ -1,14 +1,20 @@
 """What recipes share, and their own formulas: without the packages that they need to run."""
 
 import ast
+import hashlib
 import importlib.util
+import io
+import json
+import re
 import sys
+import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from packaging.requirements import Requirement
+from PIL import Image
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -50,7 +56,7 @@ def test_every_file_of_requirements_has_its_recipe_and_says_the_licence(recipe):
         assert first.startswith("#")
         script = (EXAMPLES / f"{path.stem}.py").read_text()
         assert f"examples/requirements/{path.stem}.txt" in script
-        assert f'begin("{path.stem}")' in script
+        assert re.search(rf'begin\(\s*"{path.stem}"', script)
         wanted = recipe.requirements(path.stem)
         assert wanted
         assert all(isinstance(one, Requirement) for one in wanted)
@@ -303,3 +309,128 @@ class TestGravitationalWaves:
         band, moment = np.unravel_index(loud.argmax(), loud.shape)
         assert 40 < waves.CENTRES[band] < 150
         assert 2 < moment * waves.STEP / waves.RATE < 2.5
+
+
+class TestPlantedText:
+    def test_lines_have_one_length_and_differ(self):
+        found = functions("planted_text").lines("a b c d a b e f g", n_words=2)
+        assert found == ["a b", "c d", "e f"]  # the second "a b" and the lonely "g" are left out
+
+    def test_the_machine_writes_what_follows_in_the_book(self):
+        book = ["a b c d", "b c e f", "c e g h", "x y"]  # no word follows "x y"
+        made = functions("planted_text").chain(book, np.random.default_rng(0), 200, n_words=4)
+        known = {tuple(line.split()[i : i + 3]) for line in book for i in range(2)}
+        assert {tuple(line.split()[i : i + 3]) for line in made for i in range(2)} <= known
+        # Two may follow "b c", where a line goes on from the middle of another.
+        assert {*made} == {"a b c d", "a b c e", "b c e f", "b c e g", "c e g h"}
+
+
+def test_options_of_its_own_are_handed_over_and_recorded(recipe, monkeypatch, tmp_path):
+    monkeypatch.setattr(recipe, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["drift.py", "--record", "--side", "3"])
+    begun = recipe.begin("drift", side={"type": int}, embed={"default": "tfidf"})
+    assert (begun.options.side, begun.options.embed) == (3, "tfidf")
+    begun.record(found=1)
+    kept = json.loads((tmp_path / "results" / "drift.json").read_text())
+    assert kept["command"] == "python examples/drift.py --record --side 3"
+    assert kept["found"] == 1
+
+
+def test_a_file_that_is_missing_or_another_one_is_said_in_one_line(
+    recipe, monkeypatch, tmp_path, capsys
+):
+    content = b"numbers"
+    for name, value in (("HERE", tmp_path), ("DATA", tmp_path), ("OUTPUT", tmp_path / "output")):
+        monkeypatch.setattr(recipe, name, value)
+    sha256 = hashlib.sha256(content).hexdigest()
+    wanted = [recipe.Download("https://example.org/some/data.tgz", sha256)]
+    monkeypatch.setattr(recipe, "downloads", lambda name: wanted)
+    monkeypatch.setattr(sys, "argv", ["some.py"])
+    (tmp_path / "some.py").touch()
+
+    def ends_with(said, action):
+        with pytest.raises(SystemExit) as ended:
+            action()
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+
+    command = "curl --create-dirs -o examples/data/data.tgz https://example.org/some/data.tgz\n"
+    ends_with(f"some.py needs a file: {command}", lambda: recipe.begin("some"))
+    assert recipe.runnable() == []
+    (tmp_path / "data.tgz").write_bytes(b"other")
+    ends_with(command, lambda: recipe.fetched("some"))
+    (tmp_path / "data.tgz").write_bytes(content)
+    assert recipe.begin("some").name == "some"
+    assert recipe.fetched("some") == tmp_path / "data.tgz"
+    assert recipe.runnable() == ["some"]
+
+
+def test_the_files_of_a_recipe_have_an_address_and_a_hash(recipe):
+    known = [one for path in EXAMPLES.glob("[!_]*.py") for one in recipe.downloads(path.stem)]
+    assert known
+    for one in known:
+        assert one.url.startswith("https://")
+        assert re.fullmatch("[0-9a-f]{64}", one.sha256)
+
+
+class TestPhotographs:
+    def test_every_line_is_a_photograph(self, tmp_path):
+        pictures = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), np.uint8)
+        png = io.BytesIO()
+        Image.fromarray(pictures.reshape(3, 1024, 3)).save(png, "PNG")
+        with tarfile.open(tmp_path / "some.tgz", "w:gz") as archive:
+            member = tarfile.TarInfo("package/test_batch.png")
+            member.size = len(png.getvalue())
+            archive.addfile(member, io.BytesIO(png.getvalue()))
+        cifar = functions("_cifar")
+        assert np.array_equal(cifar.photographs(tmp_path / "some.tgz"), pictures)
+        cifar.write(tmp_path / "folder", pictures)
+        cifar.write(tmp_path / "folder", pictures[:2])
+        files = sorted((tmp_path / "folder").iterdir())
+        assert np.array_equal([np.asarray(Image.open(file)) for file in files], pictures[:2])
+
+    def test_stripes_lie_over_every_fourth_line(self):
+        found = functions("striped_images", "_cifar").striped(np.full((1, 8, 2, 3), 55, np.uint8))
+        assert found[0, :, 0, 0].tolist() == [155, 55, 55, 55] * 2
+
+    def test_generators_draw_what_they_learned(self):
+        made = functions("generated_images", "_cifar")
+        rng = np.random.default_rng(0)
+        shapes = rng.normal(size=(2, 32 * 32 * 3))
+        weights = rng.normal(size=(500, 2)) * [8, 4]
+        learned = (128 + weights @ shapes).reshape(-1, 32, 32, 3)
+        for drawn in (
+            made.normal(learned, 2000, rng, n_directions=2),
+            made.mixture(learned, 2000, n_directions=2, n_normals=2),
+        ):
+            assert drawn.shape == (2000, 32, 32, 3)
+            assert drawn.dtype == np.uint8
+            found = (drawn.reshape(2000, -1) - 128.0) @ np.linalg.pinv(shapes)
+            assert np.allclose(np.cov(found.T), np.cov(weights.T), atol=8)  # of 64 and 16
+            assert np.allclose(found.mean(0), weights.mean(0), atol=1)
+
+    def test_bytes_end_at_black_and_white_and_files_are_opened_again(self):
+        made = functions("generated_images", "_cifar")
+        assert {*made.as_pictures(np.repeat([-9, 1.4, 300], 1024)).ravel()} == {0, 1, 255}
+        smooth = np.broadcast_to(
+            np.arange(0, 256, 8, dtype=np.uint8)[:, None, None], (2, 32, 32, 3)
+        )
+        again = made.compressed(np.ascontiguousarray(smooth))
+        assert again.shape == smooth.shape
+        assert 0 < np.abs(again.astype(int) - smooth).max() < 30
+
+    def test_pictures_of_others_are_taken_as_they_are_or_refused(self, recipe, tmp_path, capsys):
+        made = functions("generated_images", "_cifar").pictures_of
+        made.__globals__["_recipe"] = recipe
+        rng, path = np.random.default_rng(0), tmp_path / "part.npz"
+        pictures = rng.integers(0, 256, (5, 32, 32, 3), np.uint8)
+        np.savez(path, X=pictures, Y=np.arange(5))
+        assert np.array_equal(made(path, 5, rng), pictures)
+        assert made(path, 3, rng).shape == (3, 32, 32, 3)
+        for wrong in ({"X": pictures / 255}, {"X": pictures[:, :, :, 0]}, {"x": pictures}):
+            np.savez(path, **wrong)
+            with pytest.raises(SystemExit):
+                made(path, 3, rng)
+        said = capsys.readouterr().err
+        assert "got (5, 32, 32)" in said
+        assert "has no pictures" in said

@@ -25,7 +25,7 @@ def site(tmp_path_factory):
     """The whole of it, but the examples are not run, from a copy: pages are written into docs/."""
     folder = tmp_path_factory.mktemp("site")
     for name in SOURCES:
-        unwanted = shutil.ignore_patterns("__pycache__", "gallery", "output")
+        unwanted = shutil.ignore_patterns("__pycache__", "gallery", "output", "data")
         shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
     for path in (*ROOT.glob("*.md"), ROOT / "LICENSE", ROOT / "CITATION.cff"):
         shutil.copy(path, folder)

@@ -36,10 +36,72 @@ def power(result: dict[str, Any]) -> list[str]:
     return lines
 
 
+def weights(result: dict[str, Any]) -> list[str]:
+    """What embedders see, with weights and without."""
+    lines = [
+        "| embedder | among the data | p at most 0.05 | of them among as many highest rows |",
+        "|---|---|---|---|",
+    ]
+    for name, cells in result["embedders"].items():
+        lines += [
+            f"| {called(name)} | {number} {WHAT[kind]} | {share(cells[f'{kind}, {number}'])} "
+            f"| {cells[f'{kind}, {number}']['among the highest']:.0%} |"
+            for kind, number in (key.split(", ") for key in cells if ", " in key)
+        ]
+    return lines
+
+
+def speed(result: dict[str, Any]) -> list[str]:
+    """How fast they are."""
+    told = [
+        f"{called(name)} {round(cells['a second'], -1 if cells['a second'] < 1000 else -3):,.0f}"
+        if cells["a second"] >= 100
+        else f"{called(name)} {cells['a second']:.0f}"
+        for name, cells in result["embedders"].items()
+        if "logits" not in name
+    ]
+    return [f"In a second of processor time: {', '.join(told)} lines or pictures (of 96 pixels)."]
+
+
+def torch(result: dict[str, Any]) -> list[str]:
+    """How far the logits are from PyTorch's."""
+    told = [
+        f"{one['largest difference']:.0e} at {side} pixels, where they go up to "
+        f"{one['largest logit']:.0f}"
+        for side, one in result["pixels"].items()
+    ]
+    n = next(iter(result["pixels"].values()))["pictures"]
+    return [
+        f"The logits of `efficientnet-lite0` for {n} photographs differ from PyTorch's with the "
+        f"same weights by at most {', and '.join(told)} "
+        "(`python -m experiments.embed.torch_check`)."
+    ]
+
+
+def called(name: str) -> str:
+    """An embedder with the layer that was taken."""
+    first, comma, rest = name.partition(",")
+    return f"`{first}`{comma}{rest}"
+
+
+WHAT = {
+    "another book": "of 200 lines of another book",
+    "a machine": "of 200 lines by a Markov chain",
+    "stripes": "of 100 photographs striped",
+}
+TABLES = {
+    "level": ("result", level),
+    "power": ("result", power),
+    "weights": ("weights", weights),
+    "speed": ("weights", speed),
+    "torch": ("torch_check", torch),
+}
+
+
 def page(text: str) -> str:
-    """The page with both tables between their markers."""
-    result = json.loads((HERE / "result.json").read_text())
-    for name, lines in (("level", level(result)), ("power", power(result))):
+    """The page with all tables between their markers."""
+    for name, (file, made) in TABLES.items():
+        lines = made(json.loads((HERE / f"{file}.json").read_text()))
         table = "\n".join([f"<!-- {name} -->", *lines, f"<!-- /{name} -->"])
         text = re.sub(
             rf"<!-- {name} -->.*?<!-- /{name} -->", lambda _, t=table: t, text, flags=re.S

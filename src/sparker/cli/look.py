@@ -1,6 +1,7 @@
 """``sparker report``, ``sparker info`` and ``sparker power``."""
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +126,9 @@ def info(file: str, key: str | None, as_json: bool) -> None:
     }
     with reader_may_leave():
         Out().table(f"{found.format}, {found.rows} rows", shown)
+    for column in columns:
+        if told := _embedding(column.name, column.role):
+            answer(told)
 
 
 def _say_saved(file: str, as_json: bool) -> None:
@@ -174,6 +178,24 @@ def _distinct(n: int) -> str:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
+
+
+def _embedding(name: str, role: str) -> str:
+    """How a column is made numbers of, if it must be."""
+    from sparker.tables.info import PICTURES, TEXTS
+
+    how = {
+        TEXTS: ("texts", "text", "tfidf"),
+        PICTURES: ("pictures", "images", "efficientnet-lite0"),
+    }
+    if role not in how:
+        return ""
+    word, option, embedder = how[role]
+    quoted = shlex.quote(name)
+    return (
+        f"{name} holds {word}: compare them by --{option} {quoted} --embed {embedder}, "
+        f"or leave them out by --ignore {quoted}"
+    )
 
 
 def _role(role: str, example: str | None) -> str:

@@ -40,6 +40,11 @@ class Embedder(ABC):
         return int(self.identity["width"])
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What these are called, each by a name of its own; empty where they have no names."""
+        return ()
+
+    @property
     @abstractmethod
     def identity(self) -> dict[str, Any]:
         """Plain values that tell it from any other: two with the same ones give the same numbers.

@@ -5,8 +5,8 @@ weights are a file of PyTorch's, read without it (``torch_file``).
 """
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -43,17 +43,29 @@ class EfficientNet(Embedder):
     """Pixels that a picture is brought to, as in training; 96 takes a fifth of the time."""
     logits: bool = False
     """Whether to take the logits of ImageNet's classes instead of the features before them."""
+    classes: Sequence[str] = field(default=(), repr=False)
+    """What the classes are called, in ImageNet's order: regions and columns then go by them."""
 
     def __post_init__(self) -> None:
         if not MIN_SIDE <= self.side <= MAX_SIDE:
             raise ValueError(f"side must be {MIN_SIDE} to {MAX_SIDE} pixels, got {self.side}")
+        known = {one for one in self.classes if isinstance(one, str)}
+        if len(self.classes) and (not self.logits or not len(known) == len(self.classes) == 1000):
+            raise ValueError(
+                f"classes must be 1000 different names, and logits=True; got {len(self.classes)} "
+                f"names, {len(known)} of them different, and logits={self.logits}"
+            )
 
     @classmethod
     def of_identity(cls, identity: Mapping[str, Any]) -> "EfficientNet":
         """With the size and the layer that it had."""
         side = str(identity.get("normalisation", "")).partition(" ")[0]
         fine = side.isdigit() and MIN_SIDE <= int(side) <= MAX_SIDE
-        return cls(side=int(side) if fine else 224, logits=identity.get("width") == 1000)
+        plain = cls(side=int(side) if fine else 224, logits=identity.get("width") == 1000)
+        try:
+            return replace(plain, classes=identity.get("labels", ()))
+        except (TypeError, ValueError):  # what a file has for them are no names
+            return plain
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -66,7 +78,13 @@ class EfficientNet(Embedder):
             "hash": WEIGHTS.sha256,
             "normalisation": f"{self.side} x {self.side} pixels, bicubic, (RGB - 127) / 128",
             "width": 1000 if self.logits else 1280,
+            **({"labels": list(self.classes)} if len(self.classes) else {}),
         }
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those of the classes, if they were given."""
+        return tuple(self.classes)
 
     def batch(self, things: list[Image.Image]) -> np.ndarray:  # n -> (n, d)
         """Sixteen at a time."""

@@ -35,6 +35,14 @@ class Absent(Embedder):
         """As the file has it."""
         return dict(self.known)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """As the file has them, if it has one for each number."""
+        found = self.known.get("labels")
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            return ()
+        return tuple(found) if len({*found}) == self.width else ()
+
     def batch(self, things: list[Any]) -> NoReturn:
         """It is not here."""
         raise ValueError(

@@ -191,8 +191,10 @@ def _table(
         add("in the list", "text", ["yes" if told.listed[row] else "" for row in rows])
     if extras.texts is not None:
         text("text", extras.texts, texts)
-    given = result.values
+    given, told_already = result.values, _column_of_texts(result, extras)
     for name in chosen:
+        if name == told_already:
+            continue
         label = " ".join(_text(name).split()) or "no name"
         if given[name].dtype.kind == "f":
             add(label, "number", _rounded(given[name][rows]), value=True)
@@ -204,6 +206,14 @@ def _table(
         add("f", "number", _decimals(result.data_log_ratio[rows]), digits=DECIMALS)
     cells = [list(line) for line in zip(*(cells for _, cells in parts), strict=True)]
     return [column for column, _ in parts], cells
+
+
+def _column_of_texts(result: Result, extras: Extras) -> str | None:
+    """The column that the texts of the page are those of."""
+    own, texts = result.encoding.embedded, result.texts
+    if own is None or texts is None or extras.texts != [_text(text) for text in texts]:
+        return None
+    return own.name
 
 
 def _plain(column: np.ndarray) -> list[str]:

@@ -56,7 +56,7 @@ class Feature(NamedTuple):
             MISSING: f"{name} {verb} missing",
             HOUR: f"hour of {name}",
             WEEKDAY: f"weekday of {name}",
-            EMBEDDED: f"direction {level} of {name}",
+            EMBEDDED: f"{level} of {name}",
         }.get(self.kind, name)
 
     @property
@@ -120,6 +120,10 @@ class Embeds(Protocol):
         """How many numbers a thing becomes."""
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What these are called; empty where they have no names."""
+
+    @property
     def identity(self) -> dict[str, Any]:
         """Plain values that tell it from any other."""
 
@@ -171,7 +175,9 @@ class ColumnEncoding(NamedTuple):
         """What the column becomes."""
         found: list[Feature] = []
         if self.embedder is not None:
-            found += [Feature(self.name, EMBEDDED, str(i + 1)) for i in range(self.embedder.width)]
+            numbers = range(1, 1 + self.embedder.width)
+            labels = self.embedder.labels or [f"direction {number}" for number in numbers]
+            found += [Feature(self.name, EMBEDDED, label) for label in labels]
         elif self.kind == Kind.NUMBER:
             found.append(Feature(self.name))
         elif self.kind == Kind.BOOLEAN:

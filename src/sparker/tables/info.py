@@ -1,6 +1,7 @@
 """A file in brief: what is in it, column by column, and what a test would make of each."""
 
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from sparker.tables.cells import (
 from sparker.tables.files import open_table
 from sparker.tables.identifiers import identifier
 from sparker.tables.kinds import Kind, kind_of
+from sparker.tables.picture_files import SUFFIXES
 from sparker.tables.source import Source
 
 MAX_DISTINCT = 1000
@@ -29,6 +31,8 @@ MAX_TEXT = 500
 """Characters of a text that are looked at."""
 
 FEATURE, LIST = "feature", "list"
+TEXTS = "text: embed it, or leave it out"
+PICTURES = "names of pictures: embed them, or leave them out"
 
 
 class Column(NamedTuple):
@@ -134,12 +138,18 @@ class _Seen:
         if why is not None:
             return str(kind), f"left out: it {why}"
         if kind == Kind.TEXT:
-            return str(kind), "text: embed it, or leave it out"
+            return str(kind), PICTURES if _are_pictures(part) else TEXTS
         if len(self.distinct) == 1 and not self.n_missing:
             return str(kind), "left out: it does not vary"
         if self.ends and not np.isfinite(self.ends).all():
             return str(kind), "has infinite values"
         return str(kind), FEATURE
+
+
+def _are_pictures(part: np.ndarray) -> bool:
+    """Whether all values of a column end as files of pictures do."""
+    known = [str(value) for value in part if not is_missing(value)]
+    return all(Path(value).suffix.lower() in SUFFIXES for value in known)
 
 
 def _cut(value: Any) -> Any:
