@@ -70,6 +70,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
 }
 
+linkcheck_ignore = [r".*_report\.html"]  # which the examples write
+
 LISTS = ("tutorials/index", "howto/index", "explanation", "reference/index", "index")
 
 
