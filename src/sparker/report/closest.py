@@ -40,7 +40,9 @@ def render(found: Closest, *, title: str = TITLE, command: str | None = None) ->
     ]
     sure = {True: "is closest", False: "may be closest", None: "was compared"}[found.is_sure]
     made = environment()
-    page = made.get_template("closest.html").render(
+    page = made.get_template(
+        "closest.html"
+    ).render(
         found=found,
         compared=compared,
         title=title,
