@@ -788,3 +788,15 @@ def test_a_monitor_explains_alarms_only(monkeypatch):
     looks = list(monitor.watch([quiet, data], alpha=0.05))
     assert [look.result.answers is None for look in looks] == [not look.alarm for look in looks]
     assert monitor.test(quiet).answers is not None
+
+
+def test_what_would_take_more_memory_than_there_is_is_not_begun(monkeypatch):
+    """The system ends a process that takes too much, and the p-value would be lost with it."""
+    rng = np.random.default_rng(0)
+    reference, data = rng.normal(size=(60, 2)), rng.normal(size=(20, 2))
+    options = {"statistic": sparker.statistics.Mahalanobis(), "n_toys": 5, "progress": False}
+    assert sparker.test(reference, data, **options).answers is not None
+    monkeypatch.setattr(explain, "free_on_machine", lambda: 80 * 8192.0)
+    found = sparker.test(reference, data, **options)
+    assert found.answers is None
+    assert any("of memory" in note for note in found.notes)

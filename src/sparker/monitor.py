@@ -28,6 +28,7 @@ from sparker.calibration.settings import plain
 from sparker.calibration.sizes import Calibration, for_size, in_words
 from sparker.config import Progress, TestKeywords, from_keywords
 from sparker.engine.preprocess import Preprocess
+from sparker.findings.explain import Answers, UnexplainedError
 from sparker.findings.explain import explain as find_answers
 from sparker.findings.interpret import interpret
 from sparker.findings.saved import embedded_again
@@ -234,12 +235,16 @@ class Monitor:
         labels = self.encoding.labels
         found = interpret(observed, self.statistic, one, table, ranked, self.n_toys + 1, labels)
         interpreted = time.perf_counter()
-        answers = None
+        answers: Answers | None = None
+        unexplained: tuple[str, ...] = ()
         if explain:
-            answers = find_answers(
-                observed, self.statistic, one, ranked.p_value, seed=self.seed, chunk=None,
-                group_rows=None, encoding=self.encoding, numbers=(None, encoded.rows),
-            )  # fmt: skip
+            try:
+                answers = find_answers(
+                    observed, self.statistic, one, ranked.p_value, seed=self.seed, chunk=None,
+                    group_rows=None, encoding=self.encoding, numbers=(None, encoded.rows),
+                )  # fmt: skip
+            except UnexplainedError as error:
+                unexplained = (str(error),)
         timings = {
             "prepare": prepared - began,
             "toys": fitted - prepared,
@@ -247,7 +252,7 @@ class Monitor:
             "total": time.perf_counter() - began,
         }
         result = TestResult(
-            **found | {"notes": (*self.notes_for(size), *found["notes"])},
+            **found | {"notes": (*self.notes_for(size), *found["notes"], *unexplained)},
             answers=answers,
             frame=library_of(batch),
             encoding=self.encoding,

@@ -16,6 +16,7 @@ from sparker.nulls import Permutation, Samples
 from sparker.nulls.experiments import relabelled
 from sparker.nulls.pool import Pool
 from sparker.statistics.contract import Statistic
+from sparker.system.machine import free_on_machine
 from sparker.tables.encoding import Encoding
 
 STREAM = 0x0A45
@@ -30,6 +31,9 @@ better is known what is ordinary."""
 
 N_AVERAGED = 15
 
+
+BYTES_A_ROW, BYTES_A_VALUE = 8192, 64
+"""Of memory, for each row and for each of its values: 199 relabellings, and what is sorted by."""
 
 MAX_REFERENCE = 20_000, 10
 """More reference rows than this, and than so many for each data row, tell little more here: as many
@@ -83,6 +87,7 @@ def explain(
     # Nuisance parameters stay at the values that fit best, as if these were known.
     known, chosen = enough(observed.shown._replace(tilt=None), rng)
     called = _Called(*numbers, chosen)
+    _check_room(len(known.reference) + len(known.data), known.data.shape[1])
     try:
         pool = Permutation(group_rows).pool(known, seed)
     except ValueError as error:
@@ -147,6 +152,17 @@ class _Called(NamedTuple):
             return f"data row {of_data if self.data is None else self.data[of_data]}"
         number = self.chosen[of_reference]
         return f"reference row {number if self.reference is None else self.reference[number]}"
+
+
+def _check_room(n_rows: int, n_columns: int) -> None:
+    """Refuse what would take more memory than there is: the system would end the process."""
+    needed, free = n_rows * (BYTES_A_ROW + BYTES_A_VALUE * n_columns), free_on_machine()
+    if needed > free:
+        raise UnexplainedError(
+            f"how many rows, where and which is not said, as for {n_rows:,} rows this takes about "
+            f"{needed / 2**30:.2g} GB of memory and {free / 2**30:.2g} GB are free; test a part of "
+            "the data for it"
+        )
 
 
 def enough(observed: Samples, rng: np.random.Generator) -> tuple[Samples, np.ndarray]:  # (n,)
