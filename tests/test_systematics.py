@@ -345,6 +345,34 @@ def test_a_result_says_keeps_and_shows_how_far_nuisances_were_pulled(tmp_path):
         sparker.load(tmp_path / "broken.sparker")
 
 
+def test_paired_rows_are_moved_as_by_a_function():
+    reference, data = exponential(1, -1.5)
+    up, down = scaled(reference, 1), scaled(reference, -1)
+    options = {"statistic": mean, "n_toys": 9, "explain": False}
+    results = [
+        sparker.test(reference, data, systematics=[one], **options)
+        for one in (
+            Systematic("scale", function=scaled),
+            Systematic("scale", up=up, down=down, paired=True),
+            Systematic("scale", up=up, paired=True),
+        )
+    ]
+    assert len({one.p_value for one in results}) == 1
+    for one in results:
+        assert one.nuisances[0].value == pytest.approx(results[0].nuisances[0].value, abs=1e-4)
+        np.testing.assert_allclose(one.reference, results[0].reference, rtol=1e-4)
+    wrong = Systematic("scale", up=up[1:], down=down[2:], paired=True)
+    with pytest.raises(ValueError, match=r"up has 1499 rows and the reference 1500.*down has 1498"):
+        sparker.test(reference, data, systematics=[wrong], **options)
+    holes = up.copy()
+    holes[3] = np.nan
+    with pytest.raises(ValueError, match="lacks values in other rows than the reference"):
+        sparker.test(
+            np.roll(holes, 1), data, missing="drop", **options,
+            systematics=[Systematic("scale", up=holes, paired=True)],
+        )  # fmt: skip
+
+
 def write(path, **columns):
     pd.DataFrame(columns).to_csv(path, index=False)
     return str(path)
@@ -358,17 +386,20 @@ def test_systematics_on_the_command_line(tmp_path):
     up = write(tmp_path / "up.csv", x=1.1 * x)
     down = write(tmp_path / "down.csv", x=0.9 * x)
     quick = ["test", first, second, "--toys", "9", "--statistic", "shifts", "--json"]
-    by_weights, by_files = (
+    by_weights, by_files, by_moved = (
         CliRunner().invoke(main, [*quick, "--systematic", f"scale={form};prior=2", *others])
         for form, others in (
             ("weights:up,down", ["--expected", "500", "--normalisation", "0.1"]),
             (f"files:{up},{down}", ["--ignore", "up,down"]),
+            (f"moved:{up},{down}", ["--ignore", "up,down"]),
         )
     )
     one, both = (json.loads(done.stdout)["nuisances"] for done in (by_files, by_weights))
     assert [each["name"] for each in both] == ["scale", "normalisation"]
     assert one[0]["value"] == pytest.approx(both[0]["value"], abs=0.2)
     assert one[0]["prior"] == 2
+    moved = json.loads(by_moved.stdout)["nuisances"]
+    assert moved[0]["value"] == pytest.approx(both[0]["value"], abs=0.2)
     for wrong, message in (
         (["--systematic", "scale=up,down"], "is not NAME=weights"),
         (["--systematic", "scale=weights:upp"], "did you mean 'up'"),

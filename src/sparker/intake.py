@@ -283,7 +283,7 @@ def _nuisances(
         points,
         weights,
         column,
-        mover(config.systematics, given, first, encoding, config.missing, points["reference"]),
+        mover(config.systematics, given, first, encoding, config.missing, encoded, points),
         int(config.seed),
     )
 

@@ -12,7 +12,7 @@ from sparker.nulls.systematics import Moved, Sampled, Scaled, Variation
 from sparker.tables.encoding import Encoding
 from sparker.tables.errors import ColumnsError
 from sparker.tables.frames import as_table, is_frame
-from sparker.tables.rows import more_rows
+from sparker.tables.rows import Encoded, more_rows
 from sparker.tables.table import Table
 
 VARIED = "systematic "
@@ -61,7 +61,7 @@ def nuisances(
     found: list[Variation] = []
     for one in systematics:
         prior = float(one.prior)
-        if one.function is not None:
+        if one.function is not None or one.paired:
             found.append(Moved(one.name, prior))
             continue
         ends, rates = [], []
@@ -83,8 +83,7 @@ def nuisances(
         found.append(Scaled("normalisation", 1.0, float(normalisation)))
     if not found:
         return None
-    functions = any(one.function is not None for one in systematics)
-    return Nuisances(tuple(found), moved if functions else None)
+    return Nuisances(tuple(found), moved if any(one.moves for one in found) else None)
 
 
 def mover(
@@ -93,16 +92,32 @@ def mover(
     table: Table,
     encoding: Encoding,
     missing: str,
-    nominal: np.ndarray,
+    encoded: dict[str, Encoded],
+    points: dict[str, np.ndarray],
 ) -> Callable[[dict[str, float]], np.ndarray]:
     """The reference rows at some values of the parameters, by name, as numbers of the test.
 
-    Functions get the rows as the user brought them, of a file its numbers.
+    Functions get the rows as the user brought them, of a file its numbers. Paired rows are moved
+    after that.
     """
     functions = [one for one in systematics if one.function is not None]
+    paired = [one for one in systematics if one.paired]
+    _check_paired(paired, encoded)
+    nominal = points["reference"]
     rows = given if is_frame(given) or isinstance(given, np.ndarray) else table.points
 
+    def along(one: Systematic, value: float) -> np.ndarray:  # (N_R, d)
+        """How far a parameter moves paired rows."""
+        way = "down" if value < 0 and one.down is not None else "up"
+        step = points[_called(one, way)].astype(float) - nominal
+        return step * (-value if way == "down" else value)
+
     def moved(values: dict[str, float]) -> np.ndarray:
+        further = sum((along(one, values[one.name]) for one in paired), np.zeros(nominal.shape))
+        by_functions = functioned(values) if functions else nominal
+        return (by_functions + further).astype(nominal.dtype, copy=False)
+
+    def functioned(values: dict[str, float]) -> np.ndarray:
         found = rows
         for one in functions:
             assert one.function is not None
@@ -118,9 +133,36 @@ def mover(
             raise ValueError(f"{name} has values that are not finite; mend the function")
         return encoded.points.astype(nominal.dtype, copy=False)
 
-    if functions:
-        _check(moved, functions, nominal)
+    if functions or paired:
+        _check(moved, [*functions, *paired], nominal)
     return moved
+
+
+def _check_paired(paired: Sequence[Systematic], encoded: dict[str, Encoded]) -> None:
+    """Refuse rows that cannot be those of the reference."""
+    problems = []
+    own = encoded["reference"]
+    for one in paired:
+        for way in ("up", "down"):
+            there = encoded.get(_called(one, way))
+            if there is None:
+                continue
+            n, n_own = len(there.points), len(own.points)
+            if n != n_own:
+                problems.append(
+                    f"{_called(one, way)} has {n} rows and the reference {n_own}; paired rows are "
+                    "those of the reference, moved, and in its order"
+                )
+            elif not np.array_equal(
+                np.arange(n) if there.rows is None else there.rows,
+                np.arange(n) if own.rows is None else own.rows,
+            ):
+                problems.append(
+                    f"{_called(one, way)} lacks values in other rows than the reference; paired "
+                    "rows must be left out of all of them"
+                )
+    if problems:
+        raise ColumnsError("; ".join(problems))
 
 
 def _check(

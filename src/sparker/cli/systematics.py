@@ -11,14 +11,15 @@ from sparker.cli.terminal import BadInput
 if TYPE_CHECKING:
     from sparker.tables import Table
 
-FORM = "NAME=weights:UP[,DOWN][;prior=S] or NAME=files:UP[,DOWN][;prior=S]"
+KINDS = ("weights", "files", "moved")
+FORM = " or ".join(f"NAME={kind}:UP[,DOWN][;prior=S]" for kind in KINDS)
 
 
 class Given(NamedTuple):
     """A systematic as it was typed."""
 
     name: str
-    kind: str  # weights: columns of the reference; files
+    kind: str  # weights: columns of the reference; files; moved: files with the reference's rows
     ends: tuple[str, ...]  # up and, if given, down
     prior: float
 
@@ -26,7 +27,7 @@ class Given(NamedTuple):
 class SystematicType(click.ParamType):  # type: ignore[type-arg]
     """A systematic in one word."""
 
-    name = "NAME=weights:UP,DOWN|files:UP,DOWN"
+    name = "NAME=weights:UP,DOWN|files:UP,DOWN|moved:UP,DOWN"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -44,7 +45,7 @@ class SystematicType(click.ParamType):  # type: ignore[type-arg]
             prior = float(known) if known else 1.0
         except ValueError:
             prior = math.nan
-        wrong = not name.strip() or kind not in ("weights", "files") or not 1 <= len(parts) <= 2
+        wrong = not name.strip() or kind not in KINDS or not 1 <= len(parts) <= 2
         if wrong or not all(parts) or not 0 < prior < math.inf:
             self.fail(f"{value!r} is not {FORM}.", param, ctx)
         return Given(name.strip(), kind, parts, prior)
@@ -54,7 +55,8 @@ systematic_options = options(
     click.option(
         "--systematic", "systematic", multiple=True, type=SystematicType(),
         help="What is not known exactly of REFERENCE: its rows at plus and at minus one standard "
-             "deviation, as columns of REFERENCE with weights, or as files. May be given often.",
+             "deviation, as columns of REFERENCE with weights, as files, or as files with the rows "
+             "of REFERENCE, moved. May be given often.",
     ),
     click.option(
         "--normalisation", type=Real(0, max=100, min_open=True),
@@ -74,7 +76,7 @@ def columns_of(given: tuple[Given, ...]) -> list[str]:
 
 def files_of(given: tuple[Given, ...]) -> list[str]:
     """The files with rows."""
-    return [end for one in given if one.kind == "files" for end in one.ends]
+    return [end for one in given if one.kind != "weights" for end in one.ends]
 
 
 def systematics(given: tuple[Given, ...], reference: "Table", key: str | None) -> list[Any]:
@@ -83,7 +85,7 @@ def systematics(given: tuple[Given, ...], reference: "Table", key: str | None) -
     from sparker.nulls import Systematic
 
     def end(one: Given, name: str) -> Any:
-        if one.kind == "files":
+        if one.kind != "weights":
             return tables.read(name, columns=reference.columns or None, key=key)
         column = reference.extra[name]
         if column.dtype == object:
@@ -96,6 +98,7 @@ def systematics(given: tuple[Given, ...], reference: "Table", key: str | None) -
             up=end(one, one.ends[0]),
             down=end(one, one.ends[1]) if len(one.ends) > 1 else None,
             prior=one.prior,
+            paired=one.kind == "moved",
         )
         for one in given
     ]

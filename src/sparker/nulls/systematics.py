@@ -28,6 +28,8 @@ class Systematic:
     two dimensions, a data frame, the path of a file), or other weights of the same rows (one a row,
     or the name of a column of the reference). With ``up`` alone, -1 is its mirror image. Or
     ``function(rows, nu)`` gives the reference rows, as they were given, at any value ``nu``.
+    ``paired`` says that row i of up and of down is row i of the reference, moved: the same event,
+    computed again. Rows are then moved along straight lines, as by a function.
 
     ``prior`` is the standard deviation of the parameter as other measurements know it: 1 where up
     and down are one standard deviation away.
@@ -41,6 +43,7 @@ class Systematic:
     down: Any = None
     function: Callable[[Any, float], Any] | None = None
     prior: float = 1.0
+    paired: bool = False
 
     @property
     def by_weights(self) -> bool:
@@ -70,6 +73,11 @@ class Systematic:
             mirrored = Systematic(name, up=self.down)
             if self.by_weights != mirrored.by_weights:
                 found.append(f"up and down of systematic {name} must both be rows or both weights")
+        if self.paired and (self.up is None or self.by_weights):
+            found.append(
+                f"systematic {name} is paired, but up is not rows; only rows can be those of the "
+                "reference, moved"
+            )
         prior: Any = self.prior
         if not isinstance(prior, int | float | np.number) or not 0 < prior < np.inf:
             found.append(f"the prior of systematic {name} must be positive, got {prior!r}")
@@ -160,8 +168,8 @@ class Sampled(Variation):
         return (
             f"systematic {self.name} changes the density of {100 * share:.0f} % of the reference "
             "by more than a factor of four: where edges move, weights of the reference rows cannot "
-            "follow, and p is too small. Give a function of rows and of the parameter, or smaller "
-            "steps with a larger prior"
+            "follow, and p is too small. If rows of up and down are those of the reference, moved, "
+            "say paired=True (moved: on the command line), or give a function of the parameter"
         )
 
     def curves(self, place: Place) -> Curves:
