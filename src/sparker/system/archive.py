@@ -38,7 +38,8 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray
         raise ValueError(f"{', '.join(objects)} would be pickled: only plain arrays are written")
     members[DIGEST] = np.frombuffer(digest_by_name(members).encode(), np.uint8)
     with whole_file(path) as file:
-        np.savez(file, allow_pickle=False, **members)
+        # Not allow_pickle=False, which NumPy 2.1 would take for an array of that name.
+        np.savez(file, **members)  # type: ignore[arg-type]
 
 
 def read(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
