@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sparker.system.atomic import whole_file
-from sparker.system.cache_folder import is_off, make_private, root
+from sparker.system.cache_folder import is_off, keep_last_used, make_private, root
 
 MAX_BYTES = 2**30
 """Above this size, the embeddings that were not used for longest are removed."""
@@ -36,7 +36,7 @@ def put(key: str, found: np.ndarray) -> None:
         folder = _folder()
         with whole_file(folder / f"{key}{SUFFIX}") as file:
             np.save(file, found, allow_pickle=False)
-        _tidy(folder)
+        keep_last_used(folder.glob(f"*{SUFFIX}"), MAX_BYTES)
 
 
 def _folder() -> Path:
@@ -45,17 +45,3 @@ def _folder() -> Path:
     folder = root() / "embeddings"
     make_private(folder)
     return folder
-
-
-def _tidy(folder: Path) -> None:
-    """Remove what was not used for longest, beyond the limit."""
-    known = []
-    for path in folder.glob(f"*{SUFFIX}"):
-        with suppress(OSError):  # removed by another process since
-            known.append((path.stat().st_mtime, path.stat().st_size, path))
-    total = 0
-    for _, size, path in sorted(known, reverse=True):
-        total += size
-        if total > MAX_BYTES:
-            with suppress(OSError):
-                path.unlink()

@@ -3,10 +3,8 @@
 import os
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
 from sparker.findings.closest import Closest
-from sparker.report.pages import as_text, environment, source, write_page
+from sparker.report.pages import plain_page, write_page
 from sparker.report.ticks import labelled
 
 TITLE = "Which generator is closest to the data?"
@@ -39,10 +37,9 @@ def render(found: Closest, *, title: str = TITLE, command: str | None = None) ->
         for i, one in enumerate(compared)
     ]
     sure = {True: "is closest", False: "may be closest", None: "was compared"}[found.is_sure]
-    made = environment()
-    page = made.get_template(
-        "closest.html"
-    ).render(
+    return plain_page(
+        "closest.html",
+        found,
         found=found,
         compared=compared,
         title=title,
@@ -52,11 +49,7 @@ def render(found: Closest, *, title: str = TITLE, command: str | None = None) ->
         bars=bars,
         ticks=[(x(low + share * span), label) for share, label in labelled(low, low + span)],
         frame={"width": WIDTH, "height": 40 + LINE * len(bars), "left": LEFT, "zero": x(0.0)},
-        made=found.made[:16].replace("T", " "),
-        version=found.versions["sparker"],
-        style=Markup(source(made, "report.css")),
     )
-    return as_text(page)
 
 
 def write(path: str | os.PathLike[str], found: Closest, **options: Any) -> None:

@@ -4,11 +4,10 @@ import os
 from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup
 
 from sparker.calibration.pvalues import in_sigmas
 from sparker.findings.many import Many, SampleOutcome
-from sparker.report.pages import as_text, environment, source, write_page
+from sparker.report.pages import plain_page, write_page
 from sparker.report.words import as_sentence, number
 
 TITLE = "Which samples differ from the reference?"
@@ -44,8 +43,9 @@ def render(many: Many, *, title: str = TITLE, command: str | None = None) -> str
         _card(rank, many.samples[i], q[i], bool(listed[i]))
         for rank, i in enumerate(many.ranking, 1)
     ]
-    made = environment()
-    page = made.get_template("many.html").render(
+    return plain_page(
+        "many.html",
+        many,
         many=many,
         title=title,
         command=command,
@@ -56,11 +56,7 @@ def render(many: Many, *, title: str = TITLE, command: str | None = None) -> str
         ticks=_ticks(many),
         line=_line(many),
         frame={"width": WIDTH, "height": HEIGHT, "left": LEFT, "bottom": BOTTOM},
-        made=many.made[:16].replace("T", " "),
-        version=many.versions["sparker"],
-        style=Markup(source(made, "report.css")),
     )
-    return as_text(page)
 
 
 def write(path: str | os.PathLike[str], many: Many, **options: Any) -> None:

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from sparker.report.words import number
 from sparker.system.atomic import whole_file
@@ -28,6 +29,18 @@ def source(made: Environment, name: str) -> str:
     """A file beside the templates, as it is."""
     assert made.loader is not None
     return made.loader.get_source(made, name)[0]
+
+
+def plain_page(template: str, outcome: Any, **values: Any) -> str:
+    """A page about an outcome, which knows when and by what it was made; it runs no script."""
+    made = environment()
+    page = made.get_template(template).render(
+        made=outcome.made[:16].replace("T", " "),
+        version=outcome.versions["sparker"],
+        style=Markup(source(made, "report.css")),
+        **values,
+    )
+    return as_text(page)
 
 
 def as_text(page: str) -> str:

@@ -5,6 +5,8 @@
 
 import os
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -42,3 +44,18 @@ def check_private(path: Path) -> None:
     found = path.stat()
     if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"others may write to {path}")
+
+
+def keep_last_used(paths: Iterable[Path], max_bytes: int) -> None:
+    """Remove those files that were not used for longest, beyond so many bytes in all."""
+    known = []
+    for path in paths:
+        with suppress(OSError):  # removed by another process since
+            found = path.stat()
+            known.append((found.st_atime, found.st_size, path))
+    total = 0
+    for _, size, path in sorted(known, reverse=True):
+        total += size
+        if total > max_bytes:
+            with suppress(OSError):
+                path.unlink()

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import psutil
 
 from sparker.system.atomic import whole_file
-from sparker.system.cache_folder import is_off, make_private, root
+from sparker.system.cache_folder import is_off, keep_last_used, make_private, root
 
 MAX_BYTES = 2**28
 """Above this size, the programs that were not used for longest are removed."""
@@ -149,16 +149,7 @@ def _tidy(shared: Path) -> None:
             old = time.time() - left.stat().st_mtime > MAX_AGE
             if (here and not psutil.pid_exists(int(process))) or old:
                 shutil.rmtree(left, ignore_errors=True)
-    known = []
-    for program in shared.glob("*-cache"):
-        with suppress(OSError):
-            known.append((program.stat().st_atime, program.stat().st_size, program))
-    total = 0
-    for _, size, program in sorted(known, reverse=True):
-        total += size
-        if total > MAX_BYTES:
-            with suppress(OSError):
-                program.unlink()
+    keep_last_used(shared.glob("*-cache"), MAX_BYTES)
 
 
 def _processor() -> str:
