@@ -1,7 +1,7 @@
 """Nuisance parameters of the reference: what they explain is no anomaly, and what else is one."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,8 @@ from sparker.cli.main import main
 from sparker.nulls import Nuisances, Permutation, samples
 from sparker.nulls.density_ratio import MAX_LOG, Weighted, density_ratio
 from sparker.nulls.labels import DATA, OUT, REFERENCE
-from sparker.nulls.systematics import Moved, Sampled, Scaled
+from sparker.nulls.nuisances import best_values
+from sparker.nulls.systematics import Curves, Moved, Sampled, Scaled, Variation
 from sparker.nulls.tilt import Tilt, _Problem
 
 N_REFERENCE, N_DATA = 1500, 500
@@ -42,7 +43,9 @@ def in_form(form, reference):
     up, down = weights_at(x, 1.1), weights_at(x, 0.9)
     return {
         "function": Systematic("scale", function=scaled),
-        "samples": Systematic("scale", up=scaled(reference, 1), down=scaled(reference, -1)),
+        "samples": Systematic(
+            "scale", up=scaled(reference, 1), down=scaled(reference, -1), paired=False
+        ),
         "weights": Systematic("scale", up=up, down=down),
         "up alone": Systematic("scale", up=up),
     }[form]
@@ -72,11 +75,10 @@ def tilt_of(n=60, expected=None, seed=0):
         np.array([0.2, -0.4]),
         np.array([1.0, 0.5]),
         expected,
-        seed,
     )
 
 
-def slow_loss(tilt, roles, measure, auxiliary, at):
+def slow_loss(tilt, roles, measure, at):
     """Minus the log likelihood, row by row, as the module's docstring has it."""
 
     def q(nu):
@@ -97,7 +99,7 @@ def slow_loss(tilt, roles, measure, auxiliary, at):
             total -= np.log(1 / (1 + odds))
             rate += measure[i] * np.exp(log_ratio(i))
             own += measure[i]
-    total += sum(((at[1:] - auxiliary) / tilt.prior) ** 2) / 2
+    total += sum((at[1:] / tilt.prior) ** 2) / 2
     if tilt.expected is not None:
         expected = tilt.expected * rate / own
         total += expected - np.sum(roles == DATA) * np.log(expected)
@@ -111,20 +113,19 @@ def test_nuisances_are_fitted_by_the_likelihood_of_labels_and_count(expected):
     rng = np.random.default_rng(1)
     roles = rng.choice([REFERENCE, DATA, OUT], 60, p=[0.5, 0.4, 0.1])
     measure = rng.uniform(0.5, 2, 60)
-    auxiliary = np.array([0.3, 0.1])
 
     def loss(at):
-        return slow_loss(tilt, roles, measure, auxiliary, at)
+        return slow_loss(tilt, roles, measure, at)
 
     used = roles != OUT
-    fast = _Problem(tilt.of(np.flatnonzero(used)), roles[used] == DATA, measure[used], auxiliary)
+    fast = _Problem(tilt.of(np.flatnonzero(used)), roles[used] == DATA, measure[used])
     at = np.array([-0.3, 0.7, -1.4])  # one value within, one beyond where q is bent
     assert fast.loss(at) == pytest.approx(loss(at))
     slope, information = fast.slope(at)
     np.testing.assert_allclose(slope, -approx_fprime(at, loss, 1e-6), rtol=1e-3, atol=1e-3)
     assert np.all(np.linalg.eigvalsh(information) > 0)
     slow = minimize(loss, [0.0, 0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-6})
-    found = tilt.best(roles, measure, auxiliary)
+    found = tilt.best(roles, measure)
     np.testing.assert_allclose(found.values, slow.x[1:], atol=2e-3)
 
 
@@ -167,41 +168,33 @@ def test_the_pull_is_that_of_the_exact_likelihood(form, nu):
     assert 0.3 < pull.error < 0.6
 
 
-def profiled(reference, data, base, seed):
-    """Samples of known densities: exponentials, whose ratio needs no learning."""
-    slope = 0.1 * np.concatenate([reference, data])
-    measure = np.exp(slope[:, 0] * base)
-    n = len(reference)
-    return samples(reference, data)._replace(
-        weights=measure[:n],
-        data_weights=measure[n:],
-        tilt=Tilt(slope, 0 * slope, np.array([base]), np.ones(1), None, seed),
-    )
+@dataclass(frozen=True, eq=False)
+class Known(Variation):
+    """A density exp(0.1 nu x) times as large: exponentials, whose ratio needs no learning."""
+
+    def curves(self, place):
+        slope = 0.1 * place.rows[:, 0]
+        return Curves(slope, 0 * slope)
 
 
-def test_the_level_holds_where_nuisances_are_fitted_and_not_where_they_are_ignored():
+def test_the_level_holds_wherever_nuisances_are_and_not_where_they_are_ignored():
     """The statistic sees nothing but what the nuisance does, the worst that can be."""
-    n_tests, n_toys, alpha, n, m = 100, 19, 0.1, 600, 300
-    small = {"profiled": 0, "ignored": 0}
+    n_tests, n_toys, alpha, n, m = 100, 19, 0.1, 600, 200
+    small = {"data alone": 0, "best": 0, "ignored": 0}
     for seed in range(n_tests):
         rng = np.random.default_rng([seed, 7])
-        nu = np.clip(rng.normal(), -3, 3)  # the density of data is exp(0.1 nu x) times as large
         reference = rng.exponential(size=(n, 1))
-        data = rng.exponential(1 / (1 - 0.1 * nu), size=(m, 1))
-        roles = np.repeat([REFERENCE, DATA], [n, m])
-        ignored = profiled(reference, data, 0.0, seed)
-        best = ignored.tilt.best(roles, None, np.zeros(1)).values[0]
-        both = {
-            "profiled": profiled(reference, data, best, seed),
-            "ignored": samples(reference, data),
-        }
-        for name, one in both.items():
+        data = rng.exponential(1 / (1 - 0.1 * 2), size=(m, 1))  # two priors away
+        given = samples(reference, data)
+        found = Nuisances((Known("scale", 1.0),)).best(given, seed)
+        # Toys at the best values, which the prior has drawn back, are not far enough out.
+        for name, one in (("data alone", found.toys), ("best", found.samples), ("ignored", given)):
             pool = Permutation().pool(one, seed)
             weights = (pool.weights(number) for number in range(n_toys + 1))
             t = [abs(pool.points[:, 0] @ (new / m - own / m)) for own, new in weights]
             small[name] += np.mean(np.array(t) >= t[0]) <= alpha
     allowed = binom.ppf(0.999, n_tests, alpha)
-    assert small["profiled"] <= allowed < small["ignored"]
+    assert small["data alone"] <= allowed < small["best"] < small["ignored"]
 
 
 @pytest.mark.unit
@@ -224,12 +217,11 @@ def test_every_experiment_has_its_own_values_and_as_much_reference_as_data():
         else:  # between what was expected and what is there, as far as the prior lets it
             assert expected < found.samples.expected < len(data)
             assert totals[0][0] == pytest.approx(found.samples.expected, rel=0.01)
-        auxiliary = [found.samples.tilt.auxiliary(number) for number in range(3)]
-        assert np.all(auxiliary[0] == 0)
-        assert not np.any(auxiliary[1] == auxiliary[2])
-        # Seen from the best values, the data want no others.
-        again, _ = found.best()
+        # Seen from the best values, the data want no others; without priors, some further out.
+        again, _ = best_values(found.samples)
         np.testing.assert_allclose(again, found.values, atol=0.01)
+        assert np.all(np.abs(found.toy_values) <= 2)
+        assert np.all(np.abs(found.toy_values) >= np.abs(found.values) - 1e-6)
 
 
 def test_every_toy_moves_its_reference_to_its_own_best_value():
@@ -286,7 +278,7 @@ def test_a_count_within_its_uncertainty_is_compatible():
 
 
 def test_the_largest_p_value_is_that_of_all_nuisance_values_looked_at(tmp_path):
-    reference, data = exponential(1, 1.0)
+    reference, data = exponential(1, 2.0)
     options = {
         "systematics": [in_form("weights", reference)], "statistic": second_moment, "n_toys": 19,
         "explain": False,
@@ -294,7 +286,8 @@ def test_the_largest_p_value_is_that_of_all_nuisance_values_looked_at(tmp_path):
     best = sparker.test(reference, data, **options)
     largest = sparker.test(reference, data, maximise=True, store=tmp_path, **options)
     scan = largest.settings["maximised"]
-    assert scan[0] == {"at": {"scale": best.nuisances[0].value}, "p_value": best.p_value}
+    assert scan[0]["p_value"] == best.p_value
+    assert scan[0]["at"]["scale"] > best.nuisances[0].value > 0  # as the data alone suggest
     assert len(scan) == 5
     assert largest.p_value == max(one["p_value"] for one in scan)
     assert largest.nuisances == best.nuisances
@@ -354,9 +347,19 @@ def test_paired_rows_are_moved_as_by_a_function():
         for one in (
             Systematic("scale", function=scaled),
             Systematic("scale", up=up, down=down, paired=True),
+            Systematic("scale", up=up, down=down),
             Systematic("scale", up=up, paired=True),
         )
     ]
+    said = [any("agree with the reference row by row" in note for note in one.notes)
+            for one in results]  # fmt: skip
+    assert said == [False, False, True, False]
+    with pytest.warns(UserWarning, match="changes the density"):
+        other = sparker.test(
+            1 + reference, 1 + data, **options,
+            systematics=[Systematic("scale", up=0.5 + up[::-1], down=1.5 + down[::-1])],
+        )  # fmt: skip
+    assert not any("row by row" in note for note in other.notes)
     assert len({one.p_value for one in results}) == 1
     for one in results:
         assert one.nuisances[0].value == pytest.approx(results[0].nuisances[0].value, abs=1e-4)

@@ -11,12 +11,19 @@ import numpy as np
 from experiments.systematics.oracle import RESULT as ORACLE
 from experiments.systematics.run import NONE, RESULT, VALUES
 from experiments.systematics.worst import RESULT as WORST
+from experiments.systematics.worst import STEPS
+from experiments.systematics.worst import VALUES as WORST_VALUES
 
 from sparker.calibration.pvalues import clopper_pearson
 
 PAGE = Path(__file__).parents[2] / "docs" / "systematics.md"
 LEVEL = 0.05
 TITLES = {"spectrum": "spectrum, scale 10 %", "jets": "jets, energy scale 3 %"}
+WORST_TITLES = {
+    "data alone": "where the data alone suggest, the default",
+    "best": "at the best values",
+    "maximised": "the largest p of several, `maximise=True`",
+}
 Sample = dict[str, Any]
 Cells = dict[tuple[str, str, float, str], dict[int, Sample]]
 
@@ -131,21 +138,22 @@ def oracle(found: Cells) -> list[str]:
 
 def worst(found: Cells) -> list[str]:
     """The level of a statistic that sees nothing but the nuisance parameter."""
-    measured = json.loads(WORST.read_text())["cells"]
-    values = dict.fromkeys((one["nu"], one["maximised"]) for one in measured)
-    heads = [
-        ("nu from the prior" if nu is None else _nu(nu)) + ", maximised" * around
-        for nu, around in values
-    ]
+    by_cell: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    for key, one in json.loads(WORST.read_text())["units"].items():
+        name, nu, _ = key.split("; ")
+        by_cell[name, nu].append(one)
+    heads = ["nu from the prior" if nu is None else _nu(nu) for nu in WORST_VALUES]
     lines = [
-        "| the data constrain it | error | " + " | ".join(heads) + " |",
+        "| the data constrain it | toys | " + " | ".join(heads) + " |",
         "|---" * (len(heads) + 2) + "|",
     ]
-    for name in dict.fromkeys(one["constrained"] for one in measured):
-        own = {(one["nu"], one["maximised"]): one for one in measured if one["constrained"] == name}
-        error = np.mean([one["error"] for one in own.values()])
-        shares = [share(own[value]["small"], own[value]["tests"]) for value in values]
-        lines.append(f"| {name} | {error:.2f} | " + " | ".join(shares) + " |")
+    for name in STEPS:
+        cells = [by_cell[name, str(nu)] for nu in WORST_VALUES]
+        error = np.mean([one["error"] for some in cells for one in some])
+        for way, title in WORST_TITLES.items():
+            counted = [(sum(one[way] <= LEVEL for one in some), len(some)) for some in cells]
+            shares = " | ".join(share(*one) for one in counted)
+            lines.append(f"| {name} (error {error:.2f}) | {title} | {shares} |")
     return lines
 
 

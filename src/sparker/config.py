@@ -79,9 +79,9 @@ class TestConfig:
     normalisation: float | None = None
     """The relative uncertainty of ``expected``, such as 0.05."""
     maximise: bool = False
-    """Whether p is the largest p-value over nuisance values within two standard deviations of the
-    best ones, instead of that at the best ones; with K systematics it takes 1 + 4 K times as
-    long."""
+    """Whether p is the largest p-value over toys at nuisance values within two standard deviations
+    of the best ones, instead of that of toys where the data alone suggest; with K systematics it
+    takes 1 + 4 K times as long."""
     groups: Pair | str | None = None
     """The group of each reference row and of each data row, or the name of a column of both; groups
     stay together."""

@@ -121,8 +121,9 @@ def maximised(found: TestResult, tested: "Sequence[tuple[Experiment, float]]") -
         for one, p in tested
     ]
     note = (
-        f"p is the largest of {len(scan)} p-values, at nuisance values up to two standard "
-        f"deviations around the best ones, where it is {scan[0]['p_value']:.4g}"
+        f"p is the largest of {len(scan)} p-values: {scan[0]['p_value']:.4g} with toys as they "
+        "are made by default, and those with toys at nuisance values up to two standard deviations "
+        "around the best ones"
     )
     settings = {**found.settings, "maximised": scan}
     return replace(found, notes=(*found.notes, note), settings=settings)
@@ -188,7 +189,7 @@ class Experiment(NamedTuple):
 
     @property
     def trials(self) -> "list[Experiment]":
-        """At the nuisance values that fit best, if there are any; on request, around them too."""
+        """With toys at the nuisance values that the data suggest; on request, at others as well."""
         return [self, *(self.elsewhere() if self.config.maximise else ())]
 
     def elsewhere(self) -> "Iterator[Experiment]":
@@ -199,8 +200,16 @@ class Experiment(NamedTuple):
             there = self.profile.nuisances.at(self.profile.given, values, seed, self.profile.error)
             store = None if config.store is None else Path(config.store) / f"nuisance-{number}"
             yield planned(
-                replace(config, store=store), self.intake, there.samples, self.statistic
-            )._replace(profile=self.profile, nuisance_values=values)
+                replace(config, store=store),
+                self.intake,
+                there,
+                self.statistic,
+                self.profile.nuisances.notes,
+            ).of(self.profile, values)
+
+    def of(self, profile: Profile, toy_values: np.ndarray) -> "Experiment":  # (K,)
+        """With what is known of the nuisance parameters; answers are those at the best values."""
+        return self._replace(observed=profile.samples, profile=profile, nuisance_values=toy_values)
 
     @property
     def in_priors(self) -> np.ndarray:  # (K,)
@@ -324,9 +333,8 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
     if intake.nuisances is None:
         return planned(config, intake, observed, statistic, streamed)
     profile = intake.nuisances.best(observed, int(config.seed))
-    return planned(config, intake, profile.samples, statistic)._replace(
-        profile=profile, nuisance_values=profile.values
-    )
+    toys = planned(config, intake, profile.toys, statistic, intake.nuisances.notes)
+    return toys.of(profile, profile.toy_values)
 
 
 def planned(

@@ -48,7 +48,14 @@ from sparker.tables.rows import (
     rows_dropped,
 )
 from sparker.tables.table import Table
-from sparker.varied import VARIED, mover, nuisances, varied_columns, varied_tables
+from sparker.varied import (
+    VARIED,
+    mover,
+    nuisances,
+    recognised,
+    varied_columns,
+    varied_tables,
+)
 
 POOL = "the simulator's pool"
 ENOUGH = 5000
@@ -277,14 +284,17 @@ def _nuisances(
         rows = encoded["reference"].rows
         return _of_rows("weights of a systematic", values, rows, len(first.points))
 
+    systematics = recognised(config.systematics, encoded)
+    both = zip(systematics, config.systematics, strict=True)
     return nuisances(
-        config.systematics,
+        systematics,
         config.normalisation,
         points,
         weights,
         column,
-        mover(config.systematics, given, first, encoding, config.missing, encoded, points),
+        mover(systematics, given, first, encoding, config.missing, encoded, points),
         int(config.seed),
+        unsaid={now.name for now, said in both if now.paired and said.paired is None},
     )
 
 

@@ -1,6 +1,7 @@
 """Systematic uncertainties as users bring them, in the numbers of the test."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,34 @@ def varied_columns(systematics: Sequence[Systematic]) -> list[str]:
     return list(dict.fromkeys(end for end in given if isinstance(end, str)))
 
 
+ALIKE = 0.1
+"""Rows are those of the reference, moved, if in every column they are closer to the reference row
+of their number than to another one, by this factor in the mean square."""
+
+
+def recognised(
+    systematics: Sequence[Systematic], encoded: dict[str, Encoded]
+) -> tuple[Systematic, ...]:
+    """The same, with rows that are clearly those of the reference declared as paired."""
+
+    def agrees(name: str) -> bool:
+        there, own = encoded.get(name), encoded["reference"]
+        return there is None or (_in_order(there, own) and _alike(there.points, own.points))
+
+    return tuple(
+        replace(one, paired=agrees(_called(one, "up")) and agrees(_called(one, "down")))
+        if one.paired is None and _called(one, "up") in encoded
+        else one
+        for one in systematics
+    )
+
+
+def _alike(moved: np.ndarray, own: np.ndarray) -> bool:  # (N, d), (N, d)
+    other = np.roll(own, len(own) // 2, axis=0)
+    to_own, to_other = (((moved - one) ** 2).mean(0, np.float64) for one in (own, other))
+    return bool(np.all(to_own <= ALIKE * to_other))
+
+
 def nuisances(
     systematics: Sequence[Systematic],
     normalisation: float | None,
@@ -47,11 +76,13 @@ def nuisances(
     column: Callable[[Any], np.ndarray],
     moved: Callable[[dict[str, float]], np.ndarray],
     seed: int,
+    unsaid: Collection[str] = (),
 ) -> Nuisances | None:
     """All of them, or None where there are none.
 
     ``points`` are the rows of all samples by name. ``column`` gives the weights of the reference
-    rows by the name of a column, or those of all rows cut to the rows that are left.
+    rows by the name of a column, or those of all rows cut to the rows that are left. ``unsaid``
+    are the systematics whose rows were recognised.
     """
     reference = points["reference"]
     own = weights[0] if isinstance(weights, tuple | list) and np.ndim(weights[0]) else weights
@@ -62,7 +93,7 @@ def nuisances(
     for one in systematics:
         prior = float(one.prior)
         if one.function is not None or one.paired:
-            found.append(Moved(one.name, prior))
+            found.append(Moved(one.name, prior, recognised=one.name in unsaid))
             continue
         ends, rates = [], []
         for way, given in (("up", one.up), ("down", one.down)):
@@ -153,16 +184,22 @@ def _check_paired(paired: Sequence[Systematic], encoded: dict[str, Encoded]) -> 
                     f"{_called(one, way)} has {n} rows and the reference {n_own}; paired rows are "
                     "those of the reference, moved, and in its order"
                 )
-            elif not np.array_equal(
-                np.arange(n) if there.rows is None else there.rows,
-                np.arange(n) if own.rows is None else own.rows,
-            ):
+            elif not _in_order(there, own):
                 problems.append(
                     f"{_called(one, way)} lacks values in other rows than the reference; paired "
                     "rows must be left out of all of them"
                 )
     if problems:
         raise ColumnsError("; ".join(problems))
+
+
+def _in_order(there: Encoded, own: Encoded) -> bool:
+    """Whether rows of both have the same numbers, before any were left out."""
+
+    def numbers(one: Encoded) -> np.ndarray:  # (N,)
+        return np.arange(len(one.points)) if one.rows is None else one.rows
+
+    return np.array_equal(numbers(there), numbers(own))
 
 
 def _check(

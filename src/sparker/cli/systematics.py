@@ -64,7 +64,7 @@ systematic_options = options(
     ),
     click.option(
         "--maximise", is_flag=True,
-        help="Give the largest p-value over nuisance values near the best ones, not that at them.",
+        help="Give the largest p-value over toys at several nuisance values near the best ones.",
     ),
 )  # fmt: skip
 
@@ -98,7 +98,7 @@ def systematics(given: tuple[Given, ...], reference: "Table", key: str | None) -
             up=end(one, one.ends[0]),
             down=end(one, one.ends[1]) if len(one.ends) > 1 else None,
             prior=one.prior,
-            paired=one.kind == "moved",
+            paired=True if one.kind == "moved" else None,
         )
         for one in given
     ]

@@ -10,7 +10,7 @@ from sparker.nulls.density_ratio import N_FOLDS, Weighted, density_ratio
 from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE
 from sparker.nulls.systematics import Place, Variation
-from sparker.nulls.tilt import Tilt
+from sparker.nulls.tilt import Best, Tilt
 from sparker.streaming.reference import Held
 
 FOLDS = 0xF01D
@@ -24,6 +24,12 @@ STEP, MIN_STEP = 4.0, 0.25
 
 FAR = 5.0
 """In priors: no value further away is looked at."""
+
+UNCONSTRAINED, REACH = 10.0, 2.0
+"""Toys are made at the values that the data alone suggest, as if the priors were so much wider, but
+no further out than so many priors. Wherever in this range the truth is, toys then lie about as far
+from 0, where the priors hold every fit, as the data do. At the best values, which the priors have
+drawn towards 0, toys would look too tame."""
 
 STEPS = (-2.0, -1.0, 1.0, 2.0)
 """Where else p-values are looked at, in standard deviations from the best values."""
@@ -50,21 +56,33 @@ class Nuisances(NamedTuple):
         """What is known of each parameter beforehand."""
         return np.array([one.prior for one in self.variations])
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided about them."""
+        return tuple(note for one in self.variations if (note := one.note()) is not None)
+
     def best(self, observed: Samples, seed: int) -> "Profile":
-        """The values that fit the data best, and the samples there."""
+        """The values that fit the data best, those that toys are made at, and the samples there."""
         values, error = np.zeros(len(self.variations)), self.prior
         for _ in range(MAX_ROUNDS if self.moved is not None else 1):
-            there = self.at(observed, values, seed, error)
-            found, covariance = there.best()
+            found, covariance = best_values(self.at(observed, values, seed, error))
             error = np.sqrt(np.diag(covariance))
             before, values = values, np.clip(found, -FAR * self.prior, FAR * self.prior)
             if np.all(np.abs(values - before) < CLOSE * error):
                 break
-        return self.at(observed, values, seed, error)._replace(covariance=covariance)
+        there = self.at(observed, values, seed, error)
+        most = np.maximum(REACH * self.prior, np.abs(values))
+        toy_values = np.clip(best_values(there, looser=UNCONSTRAINED).values, -most, most)
+        toys = there
+        if np.any(np.abs(toy_values - values) >= CLOSE * error):
+            toys = self.at(observed, toy_values, seed, error)
+        else:
+            toy_values = values
+        return Profile(self, observed, there, values, covariance, toys, toy_values)
 
     def at(
         self, observed: Samples, values: np.ndarray, seed: int, error: np.ndarray
-    ) -> "Profile":  # (K,), (K,)
+    ) -> Samples:  # (K,), (K,)
         """The samples with the reference at these values, and what changes around them."""
         n = len(observed.reference)
         named = self._by_name(values)
@@ -83,7 +101,7 @@ class Nuisances(NamedTuple):
         if self.moved is not None:
             still = np.zeros(pooled.shape)
             motion = np.stack([still if one.motion is None else one.motion for one in curves])
-        tilt = Tilt(slope, bend, values, self.prior, None, seed, motion)
+        tilt = Tilt(slope, bend, values, self.prior, None, motion)
         # Rows that functions moved are where they should be; what else is there is a weight.
         still = np.where([one.moves for one in self.variations], 0.0, values)
         own = self._own_weights(observed, place)
@@ -93,14 +111,13 @@ class Nuisances(NamedTuple):
             expected *= float(measure[:n].sum() / own[:n].sum())
         uneven = np.ptp(measure) > 0
         measure = measure / measure.max()
-        there = observed._replace(
+        return observed._replace(
             reference=observed.reference if moved is None else Held(moved, moved),
             weights=measure[:n] if uneven else None,
             data_weights=measure[n:] if uneven else None,
             expected=expected,
             tilt=replace(tilt, expected=expected),
         )
-        return Profile(self, observed, there, values, np.diag(self.prior**2))
 
     def _by_name(self, values: np.ndarray) -> dict[str, float]:  # (K,)
         return {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}
@@ -120,25 +137,26 @@ class Nuisances(NamedTuple):
         return np.exp(learned(place.rows, place.folds))
 
 
+def best_values(there: Samples, looser: float = 1.0) -> Best:
+    """The values that fit the data best, as seen from these samples; with looser priors."""
+    assert there.tilt is not None
+    roles = np.repeat([REFERENCE, DATA], [len(there.reference), len(there.data)])
+    measure = None
+    if there.weights is not None and there.data_weights is not None:
+        measure = np.concatenate([there.weights, there.data_weights])
+    return replace(there.tilt, prior=looser * there.tilt.prior).best(roles, measure)
+
+
 class Profile(NamedTuple):
-    """Samples at some values of the nuisance parameters."""
+    """The nuisance parameters at the values that fit the data best."""
 
     nuisances: Nuisances
     given: Samples  # as they came, the reference nominal
-    samples: Samples  # the reference at the values, or close to them
+    samples: Samples  # the reference at the best values
     values: np.ndarray  # (K,)
     covariance: np.ndarray  # (K, K) of the best values
-
-    def best(self) -> tuple[np.ndarray, np.ndarray]:  # (K,), (K, K)
-        """The values that fit the data best, as seen from here, and their covariance."""
-        there = self.samples
-        assert there.tilt is not None
-        roles = np.repeat([REFERENCE, DATA], [len(there.reference), len(there.data)])
-        measure = None
-        if there.weights is not None and there.data_weights is not None:
-            measure = np.concatenate([there.weights, there.data_weights])
-        found = there.tilt.best(roles, measure, there.tilt.auxiliary(0))
-        return found.values, found.covariance
+    toys: Samples  # the reference where toys are made
+    toy_values: np.ndarray  # (K,)
 
     @property
     def pulls(self) -> tuple[Pull, ...]:

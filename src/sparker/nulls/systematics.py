@@ -28,8 +28,9 @@ class Systematic:
     two dimensions, a data frame, the path of a file), or other weights of the same rows (one a row,
     or the name of a column of the reference). With ``up`` alone, -1 is its mirror image. Or
     ``function(rows, nu)`` gives the reference rows, as they were given, at any value ``nu``.
-    ``paired`` says that row i of up and of down is row i of the reference, moved: the same event,
-    computed again. Rows are then moved along straight lines, as by a function.
+    ``paired`` says whether row i of up and of down is row i of the reference, moved: the same
+    event, computed again. Rows are then moved along straight lines, as by a function. If it is left
+    out, rows that agree one by one are taken for paired, and a note says so.
 
     ``prior`` is the standard deviation of the parameter as other measurements know it: 1 where up
     and down are one standard deviation away.
@@ -43,7 +44,7 @@ class Systematic:
     down: Any = None
     function: Callable[[Any, float], Any] | None = None
     prior: float = 1.0
-    paired: bool = False
+    paired: bool | None = None
 
     @property
     def by_weights(self) -> bool:
@@ -121,7 +122,11 @@ class Variation(ABC):
         """What it does to each row."""
 
     def caution(self) -> str | None:
-        """What to be told of it."""
+        """What to be told of it, where something looks suspicious."""
+        return None
+
+    def note(self) -> str | None:
+        """What was decided about it."""
         return None
 
 
@@ -169,7 +174,8 @@ class Sampled(Variation):
             f"systematic {self.name} changes the density of {100 * share:.0f} % of the reference "
             "by more than a factor of four: where edges move, weights of the reference rows cannot "
             "follow, and p is too small. If rows of up and down are those of the reference, moved, "
-            "say paired=True (moved: on the command line), or give a function of the parameter"
+            "bring them in its order (paired=True, moved: on the command line), or give a function "
+            "of the parameter"
         )
 
     def curves(self, place: Place) -> Curves:
@@ -200,6 +206,18 @@ class Sampled(Variation):
 @dataclass(frozen=True, eq=False)
 class Moved(Variation):
     """Rows that a function moves: the reference itself is moved to a place, and tilted there."""
+
+    recognised: bool = False
+    """Whether nobody said that rows of up and down are those of the reference, but they are."""
+
+    def note(self) -> str | None:
+        """That rows were recognised."""
+        if not self.recognised:
+            return None
+        return (
+            f"systematic {self.name}: up and down agree with the reference row by row and were "
+            "taken for its rows, moved (paired=False denies it)"
+        )
 
     @property
     def moves(self) -> bool:

@@ -8,6 +8,7 @@ q(nu) = nu^2 / 2 up to one and linear beyond (as HistFactory extrapolates). The 
 the likelihood of the experiment, of its labels given its rows: a row is data with the odds of its
 density ratio, the same odds by which toys draw their labels. With an expected count its Poisson
 term is part of it, and so are the auxiliary measurements, Gaussians of the width of the priors.
+These were made once, at 0, which is what the nominal reference was made for; toys keep them.
 
 Where a parameter moves rows, the ratio is only for the fit. The reference of an experiment is then
 not weighted but moved to its best values: what a fit that is a little off leaves behind, at an edge
@@ -21,9 +22,6 @@ import numpy as np
 from scipy.special import expit
 
 from sparker.nulls.labels import DATA, REFERENCE
-
-AUXILIARY = 0xA0C5
-"""The random numbers of auxiliary measurements are nobody else's."""
 
 MAX_STEPS = 50
 CLOSE = 1e-6
@@ -54,7 +52,6 @@ class Tilt:
     base: np.ndarray  # (K,) the values at which the pool's own measure holds
     prior: np.ndarray  # (K,) the widths of the auxiliary measurements
     expected: float | None  # data rows at the base, where the count is tested as well
-    seed: int
     motion: np.ndarray | None = None
     """(K, N, d) how far a step of one of each parameter moves a row, where any does."""
 
@@ -74,22 +71,9 @@ class Tilt:
         """The log of how much the density of each row changes from the base to these values."""
         return self.slope @ (values - self.base) + self.bend @ (_bent(values) - _bent(self.base))
 
-    def auxiliary(self, number: int) -> np.ndarray:  # (K,)
-        """What experiment ``number`` measured of the nuisance parameters elsewhere.
-
-        For the observed one that is zero: it is what the nominal reference was made for. Toys are
-        experiments at the base, and would have measured values around it.
-        """
-        if number == 0:
-            return np.zeros(len(self.base))
-        rng = np.random.default_rng([self.seed, number, AUXILIARY])
-        return rng.normal(self.base, self.prior)
-
-    def fitted(
-        self, number: int, roles: np.ndarray, measure: np.ndarray | None
-    ) -> Refitted:  # (N,), (N,)
+    def fitted(self, roles: np.ndarray, measure: np.ndarray | None) -> Refitted:  # (N,), (N,)
         """The reference at the best values of an experiment."""
-        values = self.best(roles, measure, self.auxiliary(number)).values
+        values = self.best(roles, measure).values
         own = np.ones(len(roles)) if measure is None else measure
         change = np.exp(self.log_ratio(np.where(self.weighs, values, self.base)))
         is_reference = roles == REFERENCE
@@ -99,14 +83,13 @@ class Tilt:
             motion = np.tensordot(values - self.base, self.motion, axes=1)
         return Refitted(own * change, float(rate), motion)
 
-    def best(self, roles: np.ndarray, measure: np.ndarray | None, auxiliary: np.ndarray) -> Best:
+    def best(self, roles: np.ndarray, measure: np.ndarray | None) -> Best:  # (N,), (N,)
         """Fit the nuisance parameters to an experiment, by Fisher scoring with step halving."""
         used = (roles == DATA) | (roles == REFERENCE)
         problem = _Problem(
             self.of(np.flatnonzero(used)),
             roles[used] == DATA,
             np.ones(used.sum()) if measure is None else measure[used],
-            auxiliary,
         )
         at = np.concatenate([[problem.first], self.base])
         loss = problem.loss(at)
@@ -129,10 +112,8 @@ class Tilt:
 class _Problem:
     """The likelihood of one experiment, as a function of an intercept and the K values."""
 
-    def __init__(
-        self, tilt: Tilt, is_data: np.ndarray, measure: np.ndarray, auxiliary: np.ndarray
-    ) -> None:
-        self.tilt, self.is_data, self.auxiliary = tilt, is_data, auxiliary
+    def __init__(self, tilt: Tilt, is_data: np.ndarray, measure: np.ndarray) -> None:
+        self.tilt, self.is_data = tilt, is_data
         with np.errstate(divide="ignore"):
             self.offset = np.log(measure)  # (n,)
         self.of_reference = np.where(is_data, 0.0, measure)
@@ -147,7 +128,7 @@ class _Problem:
         with np.errstate(invalid="ignore"):  # of rows without weight, which are no data
             wrong = np.where(self.is_data, -log_odds, log_odds)
         total = np.logaddexp(0, wrong).sum()
-        total += 0.5 * np.sum(((values - self.auxiliary) / tilt.prior) ** 2)
+        total += 0.5 * np.sum((values / tilt.prior) ** 2)
         if tilt.expected is not None:
             expected, _ = self._count(change, values)
             total += expected - self.is_data.sum() * np.log(expected)
@@ -162,7 +143,7 @@ class _Problem:
         rows = np.column_stack([np.ones(len(change)), along])  # (n, 1 + K)
         slope = (self.is_data - chance) @ rows
         information = (rows * (chance * (1 - chance))[:, None]).T @ rows
-        slope[1:] -= (values - self.auxiliary) / tilt.prior**2
+        slope[1:] -= values / tilt.prior**2
         information[1:, 1:] += np.diag(tilt.prior**-2)
         if tilt.expected is not None:
             expected, relative = self._count(change, values)
