@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 from scipy.stats import binom
 
 import sparker
@@ -15,7 +16,7 @@ from sparker.by_name import folder_of
 from sparker.calibration.false_discovery import fewest_listed, q_values
 from sparker.cli.main import main
 from sparker.findings.closest import compare
-from sparker.findings.distance import held_out, resampled
+from sparker.findings.distance import Distances, held_out
 from sparker.nulls import blocks_of, hold_out
 from sparker.report.many import render
 from sparker.shared import TABLE
@@ -415,11 +416,13 @@ def test_the_command(tmp_path, monkeypatch):
 class Known(sparker.statistics.Statistic):
     """Log density ratios that are known: the truth, half of it, and nonsense."""
 
+    widths = np.arange(3.0)
+
     def __init__(self, delta):
         self.delta = delta
 
     def prepare(self, points, n_rows, transform=None):
-        return None
+        return self
 
     def log_ratios(self, prepared, seed, samples, chunk):
         x = np.asarray(samples.points)[:, 0]
@@ -433,8 +436,38 @@ def shifted(rng, n, delta):
     return rng.normal(size=(n, 1)), rng.normal(delta, size=(n, 1))
 
 
+def slow_distance(f, fold_of, rows, own):
+    """Row by row, in the order of the definition; the first 60 rows are data."""
+
+    def term(row, f):
+        return 2 * f if row < 60 else -2 * (np.exp(f) - 1)
+
+    def mean(rows, of):
+        sums = np.zeros((2, 2))
+        for row in rows:
+            weight = 1.0 if row < 60 else own[row - 60]
+            sums[int(row >= 60)] += weight * of(row), weight
+        return (sums[:, 0] / sums[:, 1]).sum()
+
+    chosen = {}
+    for fold in range(4):
+        others = [row for row in rows if fold_of[row] != fold]
+        values = {
+            (width, strength): mean(
+                others,
+                lambda row, w=width, s=strength: term(row, s * f[fold_of[row], row, w]),
+            )
+            for width in range(3)
+            for strength in (0.25, 0.5, 0.75, 1.0)
+        }
+        width, strength = max(values, key=values.get)
+        for row in rows:
+            if fold_of[row] == fold:
+                chosen[row] = term(row, strength * f[fold, row, width])
+    return mean(rows, chosen.get)
+
+
 def test_a_distance_is_t_on_rows_that_were_not_fitted():
-    """Row by row, in the order of the definition, against what is done at once."""
     rng = np.random.default_rng(2)
     data, generated = shifted(rng, 60, 0.5)
     generated, weights = generated[:45], rng.random(45) + 0.5
@@ -442,64 +475,74 @@ def test_a_distance_is_t_on_rows_that_were_not_fitted():
     seen = []
 
     class Noisy(Known):
-        """Each fold has a fit of its own, and its training rows are remembered."""
+        """Each fit has its own noise, and what it is given is remembered."""
 
         def log_ratios(self, prepared, seed, samples, chunk):
             seen.append(samples)
-            noise = np.random.default_rng(0).normal(size=(4, 105, 3))
+            noise = np.random.default_rng(0).normal(size=(len(samples.data_weight), 105, 3))
             return super().log_ratios(prepared, seed, samples, chunk) + noise
 
     statistic = Noisy(0.5)
-    found = held_out(statistic, None, points, 60, weights, n_folds=4, seed=7, chunk=None)
+    found = held_out(
+        statistic, statistic, points, 60, weights, n_folds=4, n_splits=3, seed=7, chunk=None
+    )
     (samples,) = seen
     f = statistic.log_ratios(None, 0, samples, None)
-    own = weights / weights.mean()
-    fold_of = np.argmin(samples.data_weight + samples.reference_weight, axis=0)
+    weight = samples.data_weight + samples.reference_weight  # of 7 parts, each with 4 fits
+    fold_of = np.argmin(weight[:4], axis=0)
     assert sorted(np.bincount(fold_of[:60])) == [15] * 4
     np.testing.assert_allclose(samples.reference_weight.sum(1), samples.data_weight.sum(1))
+    everything = set(range(105))
+    for part, distance in enumerate([found.whole, *found.halves.ravel()]):
+        own = slice(4 * part, 4 * part + 4)
+        rows = set(np.flatnonzero(weight[own].sum(0) > 0).tolist())
+        if part % 2:
+            first = rows
+            assert np.bincount(fold_of[sorted(rows & set(range(60)))]).tolist() in ([7, 8, 7, 8],
+                [8, 7, 8, 7])  # fmt: skip
+        elif part:  # the two halves share no row and leave none out
+            assert not rows & first
+            assert rows | first == everything
+        assert distance == pytest.approx(slow_distance(f[own], fold_of, rows, weights))
 
-    def term(row, f):
-        return 2 * f if row < 60 else -2 * (np.exp(f) - 1)
 
-    for fold in range(4):
-        best = None
-        for width in range(3):
-            for strength in (0.25, 0.5, 0.75, 1.0):
-                sums = np.zeros((2, 2))
-                for row in range(105):
-                    if fold_of[row] != fold:
-                        weight = 1.0 if row < 60 else own[row - 60]
-                        t = term(row, strength * f[fold_of[row], row, width])
-                        sums[int(row >= 60)] += weight * t, weight
-                value = (sums[:, 0] / sums[:, 1]).sum()
-                if best is None or value > best[0]:
-                    best = value, width, strength
-        _, width, strength = best
-        for row in np.flatnonzero(fold_of == fold):
-            got = found.data[row] if row < 60 else found.generated[row - 60]
-            assert got == pytest.approx(term(row, strength * f[fold, row, width]), rel=1e-12)
-    mean = found.data.mean() + (found.generated * own).sum() / own.sum()
-    assert found.distance == pytest.approx(mean)
+def test_log_ratios_of_many_rows_are_made_in_several_turns(monkeypatch):
+    data, generated = shifted(np.random.default_rng(0), 100, 0.5)
+    points, known = np.concatenate([data, generated]), Known(0.5)
+    options = {"n_folds": 5, "n_splits": 4, "seed": 0, "chunk": None}
+    at_once = held_out(known, known, points, 100, None, **options)
+    monkeypatch.setattr("sparker.findings.distance.MAX_BYTES", 60_000)
+    turns = held_out(known, known, points, 100, None, **options)
+    assert at_once.whole == turns.whole
+    np.testing.assert_array_equal(at_once.halves, turns.halves)
 
 
 def test_intervals_cover_the_true_divergence_where_the_ratio_is_known():
     n_covered, n_low, n_tests, delta = 0, 0, 150, 0.5
+    known, spreads, all_found = Known(delta), [], []
     for number in range(n_tests):
         data, generated = shifted(np.random.default_rng(number), 200, delta)
-        terms = held_out(
-            Known(delta), None, np.concatenate([data, generated]), 200, None,
-            n_folds=5, seed=number, chunk=None,
+        found = held_out(
+            known, known, np.concatenate([data, generated]), 200, None,
+            n_folds=5, n_splits=10, seed=number, chunk=None,
         )  # fmt: skip
-        (line,) = compare(np.array([terms.distance]), resampled([terms], 199, number))
+        (line,) = compare([found])
         low, high = line["interval"]
         n_covered += low <= delta**2 <= high
         n_low += low <= delta**2
-        if number == 0:  # the interval is that of the two means
-            spread = np.sqrt(terms.data.var() / 200 + terms.generated.var() / 200)
-            assert (high - low) / (2 * 1.96 * spread) == pytest.approx(1, abs=0.15)
+        spreads.append((high - low) / 2 / stats.t.isf(0.025, 10))
+        all_found.append(found.whole)
     # Where only a part of f is believed, the distance is too small: so the lower end holds.
-    assert n_covered / n_tests > 0.84
+    assert n_covered / n_tests > 0.9
     assert n_low / n_tests > 0.94
+    # What halves say of the scatter is how much distances scatter.
+    assert 0.8 < np.sqrt(np.mean(np.square(spreads))) / np.std(all_found) < 1.4
+
+
+def test_generators_that_are_the_same_rows_are_equally_close():
+    halves = np.random.default_rng(0).normal(size=(10, 2))
+    first, second = compare([Distances(0.5, halves), Distances(0.5, halves.copy())])
+    assert (first["p_value"], second["p_value"], second["behind"]) == (1, 1, 0)
 
 
 def test_the_closest_generator_is_found():
@@ -511,7 +554,7 @@ def test_the_closest_generator_is_found():
         "narrow": np.ones((300, 1)),
     }
     settings = {"widths": sparker.WidthConfig(steps=40, n_widths=3), "progress": False}
-    found = sparker.closest(data, generated, n_resamples=199, **settings)
+    found = sparker.closest(data, generated, **settings)
     assert [one.name for one in found.candidates] == ["good", "far", "narrow"]
     good, far, narrow = found.candidates
     assert found.is_sure
@@ -525,7 +568,7 @@ def test_the_closest_generator_is_found():
     assert (told["closest"], told["sure"]) == ("good", True)
     assert found.verdict().startswith("good is closest to the data, at ")
     assert found.table()["sample"].tolist() == ["good", "far", "narrow"]
-    again = sparker.closest(data, generated, n_resamples=199, **settings)
+    again = sparker.closest(data, generated, **settings)
     assert again.candidates[:2] == found.candidates[:2]
     # Weights that lead back to the data make a far generator a good one.
     weights = np.exp(np.sum(0.64 / 2 - 0.8 * generated["far"], axis=1))
@@ -534,7 +577,7 @@ def test_the_closest_generator_is_found():
     for one, weight in (("weighted", "w"), ("plain", None)):
         near = sparker.closest(
             pd.DataFrame(data, columns=["x", "y"]), {one: frames[one]}, reference_weights=weight,
-            ignore=[] if weight else ["w"], n_resamples=99, **settings,
+            ignore=[] if weight else ["w"], **settings,
         )  # fmt: skip
         assert (near.best.distance < far.interval[0]) == (one == "weighted")
         assert near.is_sure is None
@@ -544,8 +587,8 @@ def test_the_closest_generator_is_found():
     ("settings", "said"),
     [
         ({"n_folds": 1}, "n_folds must be"),
-        ({"n_resamples": 10}, "n_resamples must be"),
-        ({"n_folds": 90}, "90 folds of at least 5 rows need 450 of each"),
+        ({"n_splits": 2}, "n_splits must be"),
+        ({"n_folds": 90}, "90 folds of at least 5 rows need 900 of each"),
         ({"groups": "g"}, "groups does not go with a distance"),
         ({"statistic": sparker.statistics.Frechet()}, "another statistic does not go"),
     ],
@@ -562,7 +605,7 @@ def test_the_command_closest(tmp_path, monkeypatch):
     np.save("data.npy", rng.normal(size=(300, 2)))
     np.save("made/far.npy", rng.normal(0.8, size=(300, 2)))
     np.save("made/good.npy", rng.normal(size=(300, 2)))
-    words = ["--steps", "40", "--resamples", "99"]
+    words = ["--steps", "40", "--splits", "5"]
     done = CliRunner().invoke(main, ["closest", "data.npy", "made", *words])
     assert done.exit_code == 0, done.output
     assert "made/good.npy is closest to the data" in done.stdout

@@ -20,7 +20,6 @@ import sparker
 
 RESULT = Path(__file__).parent / "distance.json"
 N_SAMPLES = 5_000
-N_RESAMPLES = 399
 
 
 class Case(NamedTuple):
@@ -51,7 +50,7 @@ def measured(name: str, number: int) -> dict[str, list[float]]:
         one: rng.normal((shift, 0.0), 1.0, size=(n_rows, 2))
         for one, shift in (("a", delta), ("b", delta), ("c", further))
     }
-    found = sparker.closest(data, generated, seed=number, n_resamples=N_RESAMPLES, progress=False)
+    found = sparker.closest(data, generated, seed=number, progress=False)
     return {
         one.name: [round(x, 6) for x in (one.distance, *one.interval, one.p_value)]
         for one in found.candidates
@@ -68,7 +67,7 @@ def samples() -> Iterator[units.Unit]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing."""
     options = units.options(__doc__, RESULT).parse_args(arguments)
-    settings = {"resamples": N_RESAMPLES}
+    settings = {"splits": 10}
     units.run(options, "python -m experiments.many.distance", settings, samples(), measured)
 
 

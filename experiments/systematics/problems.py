@@ -14,10 +14,13 @@ import numpy as np
 
 from sparker import Systematic
 
-ROWS = {"spectrum": (2000, 600), "jets": (2500, 1500)}
+ROWS = {"spectrum": (2000, 600), "jets": (2500, 1500), "selected": (1400, 900)}
 """Of the reference and of the data. Up and down are as large as the reference."""
+CUTS = 550.0, 900.0
+"""Between which pt lies of jets that are selected after their energies were scaled, as an analysis
+does it: their edges stay where they are, and jets come in and go out there."""
 N_REFERENCE, N_DATA = ROWS["spectrum"]
-PER_SIGMA = {"spectrum": 0.1, "jets": 0.03}
+PER_SIGMA = {"spectrum": 0.1, "jets": 0.03, "selected": 0.03}
 ENERGIES = [0, 2, 3]
 """The columns of a jet that its energy scale changes: pt, energy, mass."""
 
@@ -78,6 +81,32 @@ def jets(folder: Path, rng: np.random.Generator, nu: float, n_planted: int, othe
     return Sample(three[0], rng.permutation(both), rescaled(three[1], 1), rescaled(three[2], -1))
 
 
+def selected(
+    folder: Path, rng: np.random.Generator, nu: float, n_planted: int, other: bool
+) -> Sample:
+    """Jets within cuts on pt; those of up and down are other ones than those of the reference."""
+    ordinary, anomalous = _jets(folder)
+    n_reference, n_data = ROWS["selected"]
+    low, high = CUTS
+    quarters = np.array_split(ordinary[rng.permutation(len(ordinary))], [2400, 4800, 7200])
+
+    def within(rows: Rows, nu: float, n: int) -> Rows:
+        there = rescaled(rows, nu)
+        chosen = there[(there[:, 0] > low) & (there[:, 0] < high)][:n]
+        assert len(chosen) == n
+        return chosen
+
+    reference, up, down = (
+        within(rows, at, n_reference) for rows, at in zip(quarters, (0, 1, -1), strict=False)
+    )
+    data = within(quarters[3], nu, n_data - n_planted)
+    planted = within(anomalous[rng.permutation(len(anomalous))], 0, n_planted)
+    both = np.concatenate([data, planted])
+    if other:
+        both[:, 4] = np.round(1.1 * both[:, 4])
+    return Sample(reference, rng.permutation(both), up, down)
+
+
 def declared(problem: str, form: str, sample: Sample) -> list[Systematic]:
     """The systematic of a problem as a function, as shifted samples, or as weights."""
     move: Callable[[Rows, float], Rows] = scaled if problem == "spectrum" else rescaled
@@ -85,6 +114,9 @@ def declared(problem: str, form: str, sample: Sample) -> list[Systematic]:
         return [Systematic("scale", function=move)]
     if form == "samples":
         return [Systematic("scale", up=sample.up, down=sample.down)]
+    if form == "the same rows":  # nobody says so
+        own = sample.reference
+        return [Systematic("scale", up=move(own, 1), down=move(own, -1))]
     assert form == "weights"
     assert problem == "spectrum"
     x = sample.reference[:, 0]

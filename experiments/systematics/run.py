@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from experiments import units
 from experiments.systematics.oracle import best_value
-from experiments.systematics.problems import ROWS, declared, jets, spectrum
+from experiments.systematics.problems import ROWS, declared, jets, selected, spectrum
 
 RESULT = Path(__file__).parent / "result.json"
 N_TOYS, N_ROUNDS = 39, 1000
 VALUES = (-1.5, -1.0, 0.0, 1.0, 1.5)
-PLANTED = {"spectrum": 36, "jets": 250}
+PLANTED = {"spectrum": 36, "jets": 250, "selected": 150}
 NONE = "not declared"
 MAXIMISED = ", maximised"
 SETTINGS = {"rows": {name: list(rows) for name, rows in ROWS.items()},
@@ -41,23 +41,23 @@ class Cell(NamedTuple):
 def cells(number: int) -> list[Cell]:
     """Those of a round; what takes longer, or needs fewer samples, is not in all of them."""
     forms = ("samples", "weights")
-    found = [Cell(problem, "level", nu, "function") for problem in PLANTED for nu in VALUES]
-    for problem in PLANTED:
-        found += [Cell(problem, "anomaly", 0.0, form) for form in (NONE, "function")]
+    usual = {"spectrum": "function", "jets": "function", "selected": "samples"}
+    found = [Cell(problem, "level", nu, form) for problem, form in usual.items() for nu in VALUES]
+    for problem, usually in usual.items():
+        found += [Cell(problem, "anomaly", 0.0, form) for form in (NONE, usually)]
     if number % 3 == 0:
         found += [Cell("spectrum", "level", nu, form) for form in forms for nu in VALUES]
-        found += [Cell("jets", "level", nu, "samples") for nu in VALUES]
+        found += [Cell("jets", "level", nu, "the same rows") for nu in (-1.0, 1.0)]
     if number % 3 == 1:
         found += [Cell(problem, "level", nu, NONE) for problem in PLANTED for nu in (-1.0, 1.0)]
         found += [Cell("spectrum", "anomaly", 0.0, form) for form in forms]
-        found += [Cell("jets", "anomaly", 0.0, "samples")]
+        found += [Cell("jets", "level", nu, "samples") for nu in (-1.0, 1.0)]
     if number % 3 == 2:
-        found += [
-            Cell(problem, "other", 0.0, form) for problem in PLANTED for form in (NONE, "function")
-        ]
-        maximised = "function" + MAXIMISED
-        found += [Cell("spectrum", "level", nu, maximised) for nu in (-1.5, 1.5)]
-        found += [Cell(problem, "anomaly", 0.0, maximised) for problem in PLANTED]
+        for problem, usually in usual.items():
+            found += [Cell(problem, "other", 0.0, form) for form in (NONE, usually)]
+            maximised = usually + MAXIMISED
+            found += [Cell(problem, "level", nu, maximised) for nu in (-1.5, 1.5)]
+            found += [Cell(problem, "anomaly", 0.0, maximised)]
     return found
 
 
@@ -78,7 +78,8 @@ def measured(
     rng = np.random.default_rng([number, kinds.index(kind), round(10 * nu) + 100])
     n_planted = PLANTED[problem] * (kind == "anomaly")
     arguments = rng, nu, n_planted, kind == "other"
-    sample = spectrum(*arguments) if problem == "spectrum" else jets(folder, *arguments)
+    of_jets = {"jets": jets, "selected": selected}
+    sample = spectrum(*arguments) if problem == "spectrum" else of_jets[problem](folder, *arguments)
     way = form.removesuffix(MAXIMISED)
     began = time.perf_counter()
     result = sparker.test(

@@ -18,7 +18,11 @@ from sparker.calibration.pvalues import clopper_pearson
 
 PAGE = Path(__file__).parents[2] / "docs" / "systematics.md"
 LEVEL = 0.05
-TITLES = {"spectrum": "spectrum, scale 10 %", "jets": "jets, energy scale 3 %"}
+TITLES = {
+    "spectrum": "spectrum, scale 10 %",
+    "jets": "jets, energy scale 3 %",
+    "selected": "selected jets, energy scale 3 %",
+}
 WORST_TITLES = {
     "data alone": "where the data alone suggest, the default",
     "best": "at the best values",
@@ -58,7 +62,7 @@ def level(found: Cells) -> list[str]:
         "|---" * (len(values) + 1) + "|",
     ]
     kinds = dict.fromkeys((problem, form) for problem, kind, _, form in found if kind == "level")
-    for problem, form in sorted(kinds, key=lambda one: (one[0] != "spectrum", one[1])):
+    for problem, form in sorted(kinds, key=lambda one: ([*TITLES].index(one[0]), one[1])):
         counted = []
         for nu in VALUES:
             some = found.get((problem, "level", nu, form), {})
@@ -104,7 +108,7 @@ def pulls(found: Cells) -> list[str]:
         "|---" * 6 + "|",
     ]
     kinds = dict.fromkeys((problem, form) for problem, kind, _, form in found if kind == "level")
-    for problem, form in sorted(kinds, key=lambda one: (one[0] != "spectrum", one[1])):
+    for problem, form in sorted(kinds, key=lambda one: ([*TITLES].index(one[0]), one[1])):
         if form == NONE or "maximised" in form:
             continue
         rows = [

@@ -1,7 +1,7 @@
 """Which of several generators is closest to the data? The question of many samples, turned round.
 
 The data are one sample and every generator has made another one. How far they are apart is measured
-on rows that were not fitted (``findings.distance``), with an interval by resampling.
+on rows that were not fitted (``findings.distance``), with an interval by halves of the rows.
 """
 
 import os
@@ -19,7 +19,7 @@ from sparker.calibration.plan import prepare
 from sparker.calibration.settings import plain
 from sparker.config import TestConfig, TestKeywords, from_keywords
 from sparker.findings.closest import Candidate, Closest, compare
-from sparker.findings.distance import Terms, held_out, resampled
+from sparker.findings.distance import Distances, held_out
 from sparker.intake import two_samples
 from sparker.nulls import ToySource, samples
 from sparker.statistics.contract import Statistic
@@ -45,7 +45,7 @@ class ClosestResult(Closest):
 
 
 MAX_FOLDS = 100
-MAX_RESAMPLES = 10**6
+MIN_SPLITS, MAX_SPLITS = 3, 1000
 
 
 def closest(
@@ -53,21 +53,22 @@ def closest(
     generated: Mapping[str, Any] | Sequence[Any],
     *,
     n_folds: int = 5,
-    n_resamples: int = 999,
+    n_splits: int = 10,
     **settings: Unpack[TestKeywords],
 ) -> ClosestResult:
     """Rank generators by how far what they generated is from the data.
 
     The distance is t for each data row, twice the Kullback-Leibler divergence of the data from the
     generator as far as kernels see it: about 0 for a perfect generator, and never too large on
-    average. Its interval is that of the fits as they are, on new rows.
+    average. Its interval is about other rows and other fits to as many rows.
 
     Args:
         data: the rows that generators imitate, as for ``sparker.test``.
         generated: what each generator made, by its name or one after the other: arrays, data
             frames, files, with the same columns.
-        n_folds: so many fits for each generator, each without one fold of the rows.
-        n_resamples: how often rows are drawn anew, for the intervals.
+        n_folds: so many fits of all rows for each generator, each without one fold of them.
+        n_splits: how often rows are split into halves, in which all is done again, for the
+            intervals.
         **settings: those of ``sparker.test`` that are about columns, kernels and weights of the
             generated rows.
 
@@ -82,38 +83,38 @@ def closest(
     """
     config = from_keywords(dict(settings))
     together.check({*config.features, "closest"})
-    _check(n_folds, n_resamples)
+    _check(n_folds, n_splits)
     given = named(generated)
     table = as_table("data", data)
-    found: dict[str, Terms] = {}
+    found: dict[str, Distances] = {}
+    n_rows: dict[str, tuple[int, int]] = {}
     failed: dict[str, Exception] = {}
     cautions: dict[str, tuple[str, ...]] = {}
     with reporter(config.progress, len(given)) as on_progress:
         for place, name in enumerate(given, 1):
             try:
                 with quietly():
-                    found[name], cautions[name] = _terms(table, given[name], config, n_folds)
+                    compared = _distances(table, given[name], config, n_folds, n_splits)
+                found[name], n_rows[name], cautions[name] = compared
             except FAULTS as error:
                 failed[name] = error
             on_progress(place)
     if not found:
         raise next(iter(failed.values()))
-    terms, names = list(found.values()), list(found)
-    drawn = resampled(terms, n_resamples, int(config.seed))
-    lines = compare(np.array([one.distance for one in terms]), drawn)
+    names = list(found)
     candidates = []
-    for line in lines:
-        k = line.pop("number")
-        n_rows, said = len(terms[k].generated), cautions[names[k]]
-        candidates.append(Candidate(name=names[k], n_rows=n_rows, warnings=said, **line))
+    for line in compare(list(found.values())):
+        name = names[line.pop("number")]
+        said = cautions[name]
+        candidates.append(Candidate(name=name, n_rows=n_rows[name][1], warnings=said, **line))
     candidates += [Candidate.failed(name, str(error)) for name, error in failed.items()]
     return ClosestResult(
         candidates=tuple(candidates),
-        n_data=len(terms[0].data),
+        n_data=n_rows[names[0]][0],
         frame=library_of(data),
         settings={
             "n_folds": int(n_folds),
-            "n_resamples": int(n_resamples),
+            "n_splits": int(n_splits),
             "seed": int(config.seed),
             "preprocess": plain(config.preprocess),
             "statistic": plain(_kernels(config)),
@@ -123,10 +124,10 @@ def closest(
     )
 
 
-def _terms(
-    data: Any, generated: Any, config: TestConfig, n_folds: int
-) -> tuple[Terms, tuple[str, ...]]:
-    """What the rows of the data and of one generator add, and what looks suspicious."""
+def _distances(
+    data: Any, generated: Any, config: TestConfig, n_folds: int, n_splits: int
+) -> tuple[Distances, tuple[int, int], tuple[str, ...]]:
+    """How far one generator is, the rows of the data and its own, and what looks suspicious."""
     known = as_reference(generated)
     if known.streamed:
         together.check({*config.features, "closest", "streamed"})
@@ -134,18 +135,20 @@ def _terms(
     observed = samples(intake.reference, intake.data, reference_weights=intake.weights)
     statistic, seed = _kernels(config), int(config.seed)
     n_data, n_generated = len(observed.data), len(observed.reference)
-    if min(n_data, n_generated) < n_folds * statistic.min_rows:
+    needed = 2 * n_folds * statistic.min_rows
+    if min(n_data, n_generated) < needed:
         raise ValueError(
-            f"the data have {n_data} rows and the generator {n_generated}; {n_folds} folds of at "
-            f"least {statistic.min_rows} rows need {n_folds * statistic.min_rows} of each"
+            f"the data have {n_data} rows and the generator {n_generated}; two halves of {n_folds} "
+            f"folds of at least {statistic.min_rows} rows need {needed} of each"
         )
     rows = np.concatenate([observed.data, observed.reference.shown])
     source = ToySource(rows, _no_toys, len(rows))
     with compiled_programs():
         prepared = prepare(source, config.preprocess, statistic)
         fit = partial(held_out, statistic, prepared.statistic, prepared.transform(rows), n_data)
-        terms = fit(observed.weights, n_folds=n_folds, seed=seed, chunk=config.chunk)
-    return terms, tuple(one.text for one in intake.cautions)
+        folds = {"n_folds": n_folds, "n_splits": n_splits}
+        found = fit(observed.weights, **folds, seed=seed, chunk=config.chunk)
+    return found, (n_data, n_generated), tuple(one.text for one in intake.cautions)
 
 
 def _kernels(config: TestConfig) -> Statistic:
@@ -158,10 +161,10 @@ def _no_toys(transform: Any) -> Any:
     return None
 
 
-def _check(n_folds: int, n_resamples: int) -> None:
-    if not is_whole(n_folds) or not 2 <= n_folds <= MAX_FOLDS:
-        raise ValueError(f"n_folds must be a whole number from 2 to {MAX_FOLDS}, got {n_folds}")
-    if not is_whole(n_resamples) or not 99 <= n_resamples <= MAX_RESAMPLES:
-        raise ValueError(
-            f"n_resamples must be a whole number from 99 to {MAX_RESAMPLES:,}, got {n_resamples}"
-        )
+def _check(n_folds: int, n_splits: int) -> None:
+    for name, value, least, most in (
+        ("n_folds", n_folds, 2, MAX_FOLDS),
+        ("n_splits", n_splits, MIN_SPLITS, MAX_SPLITS),
+    ):
+        if not is_whole(value) or not least <= value <= most:
+            raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value}")

@@ -152,7 +152,7 @@ CONFLICTS: dict[frozenset[str], str] = {
         for name in ("null", "stop", "store", "cluster")
     },
     **{
-        frozenset({"closest", name}): "for a distance, rows are split and drawn anew one by one"
+        frozenset({"closest", name}): "for a distance, rows are split at random, one by one"
         for name in ("streamed", "groups", "strata", "expected")
     },
     frozenset({"closest", "statistic"}): "a distance is that of SparKer's kernels",

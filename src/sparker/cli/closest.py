@@ -36,11 +36,11 @@ from sparker.cli.terminal import Out, answer_json, cell, reader_may_leave
     help="Fits for each of GENERATED, each without so large a part of the rows.",
 )
 @click.option(
-    "--resamples",
-    default=999,
+    "--splits",
+    default=10,
     show_default=True,
-    type=click.IntRange(99, 10**6),
-    help="How often rows are drawn anew, for the intervals.",
+    type=click.IntRange(3, 1000),
+    help="How often rows are split into halves, in which all is done again, for the intervals.",
 )
 @annealed_option
 @fit_options
@@ -73,7 +73,7 @@ def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
         first,
         Files(files, partial(read_beside, first, extra=extra, reference=data, **chosen)),
         n_folds=options["folds"],
-        n_resamples=options["resamples"],
+        n_splits=options["splits"],
         reference_weights=weights,
         **table_settings(options, first),
         **settings,

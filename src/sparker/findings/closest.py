@@ -1,11 +1,14 @@
 """Which of several generators is closest to the data, how far they are, and how sure that is."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
+from sparker.findings.distance import Distances
 from sparker.findings.frames import Frame, as_frame
 
 CONFIDENCE = 0.95
@@ -23,7 +26,7 @@ class Candidate(NamedTuple):
     distance: float
     """t for each data row, on rows that were not fitted; about 0 for a perfect generator."""
     interval: tuple[float, float]
-    """Its 95 % interval, by resampling rows."""
+    """Its 95 % interval, by how much it differs between halves of the rows."""
     behind: float
     """Its distance minus that of the closest."""
     behind_interval: tuple[float, float]
@@ -150,37 +153,52 @@ class Closest:
         return f"<Closest: {self.verdict()}>"
 
 
-def compare(distances: np.ndarray, drawn: np.ndarray) -> list[dict[str, Any]]:  # (K,), (B, K)
+def compare(found: Sequence[Distances]) -> list[dict[str, Any]]:
     """The distances, the closest first: with intervals, and beside the closest.
 
     >>> import numpy as np
-    >>> drawn = np.random.default_rng(0).normal([0.0, 9.0], 1, size=(99, 2))
-    >>> first, second = compare(np.array([0.0, 9.0]), drawn)
-    >>> first["p_value"], second["p_value"], second["behind"]
-    (1.0, 0.02, 9.0)
+    >>> halves = np.random.default_rng(0).normal(size=(10, 2))
+    >>> first, second = compare([Distances(9.0, 3 * halves + 9), Distances(0.0, halves)])
+    >>> first["number"], first["p_value"], second["behind"], second["p_value"] < 1e-4
+    (1, 1.0, 9.0, True)
     """
-    order = np.argsort(distances, kind="stable")
-    found = []
+    order = np.argsort([one.whole for one in found], kind="stable")
+    first = found[order[0]]
+    lines = []
     for place, k in enumerate(order):
-        difference = drawn[:, k] - drawn[:, order[0]]
-        n_resamples = len(difference)
-        one_sided = min(np.sum(difference <= 0), np.sum(difference >= 0))
-        found.append(
+        one = found[k]
+        behind = Distances(one.whole - first.whole, one.halves - first.halves)
+        lines.append(
             {
                 "number": int(k),
-                "distance": float(distances[k]),
-                "interval": _up_to_zero(*_ends(drawn[:, k])),
-                "behind": float(distances[k] - distances[order[0]]),
-                "behind_interval": _ends(difference),
-                "p_value": min(1.0, 2 * float(1 + one_sided) / (1 + n_resamples)) if place else 1.0,
+                "distance": one.whole,
+                "interval": _up_to_zero(*interval(one)),
+                "behind": behind.whole,
+                "behind_interval": interval(behind),
+                "p_value": p_value(behind) if place else 1.0,
             }
         )
-    return found
+    return lines
 
 
-def _ends(values: np.ndarray) -> tuple[float, float]:
-    low, high = np.quantile(values, [LEVEL / 2, 1 - LEVEL / 2])
-    return float(low), float(high)
+def spread(found: Distances) -> float:
+    """The standard deviation, of half the differences of halves."""
+    half = (found.halves[:, 0] - found.halves[:, 1]) / 2
+    return float(np.sqrt(np.mean(half**2)))
+
+
+def interval(found: Distances) -> tuple[float, float]:
+    """By Student's distribution, with as many degrees of freedom as there are splits."""
+    reach = float(stats.t.isf(LEVEL / 2, len(found.halves))) * spread(found)
+    return found.whole - reach, found.whole + reach
+
+
+def p_value(found: Distances) -> float:
+    """Two-sided, that it is zero."""
+    own = spread(found)
+    if own == 0:
+        return 1.0 if found.whole == 0 else 0.0
+    return float(2 * stats.t.sf(abs(found.whole) / own, len(found.halves)))
 
 
 def _up_to_zero(low: float, high: float) -> tuple[float, float]:
