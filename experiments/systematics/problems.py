@@ -14,13 +14,14 @@ import numpy as np
 
 from sparker import Systematic
 
-ROWS = {"spectrum": (2000, 600), "jets": (2500, 1500), "selected": (1400, 900)}
+ROWS = {"spectrum": (2000, 600), "jets": (2500, 1500), "selected": (1400, 900),
+        "threshold": (2500, 1500)}  # fmt: skip
 """Of the reference and of the data. Up and down are as large as the reference."""
 CUTS = 550.0, 900.0
 """Between which pt lies of jets that are selected after their energies were scaled, as an analysis
 does it: their edges stay where they are, and jets come in and go out there."""
 N_REFERENCE, N_DATA = ROWS["spectrum"]
-PER_SIGMA = {"spectrum": 0.1, "jets": 0.03, "selected": 0.03}
+PER_SIGMA = {"spectrum": 0.1, "jets": 0.03, "selected": 0.03, "threshold": 0.03}
 ENERGIES = [0, 2, 3]
 """The columns of a jet that its energy scale changes: pt, energy, mass."""
 
@@ -107,9 +108,34 @@ def selected(
     return Sample(reference, rng.permutation(both), up, down)
 
 
+def threshold(rng: np.random.Generator, nu: float, n_planted: int, other: bool) -> Sample:
+    """Energies from 500 on, whose scale moves this edge, a column beside, and a count.
+
+    Planted rows have other counts; ``other``: a second column that is wider.
+    """
+    n_reference, n_data = ROWS["threshold"]
+
+    def rows(n: int, nu: float) -> Rows:
+        energy = (1 + PER_SIGMA["threshold"] * nu) * (500 + rng.exponential(100, n))
+        return np.column_stack([energy, rng.normal(size=n), rng.poisson(20, n)])
+
+    reference, data = rows(n_reference, 0), rows(n_data, nu)
+    data[:n_planted] = np.column_stack(
+        [
+            rng.normal(700, 10, n_planted),
+            rng.normal(1, 0.2, n_planted),
+            rng.poisson(30, n_planted),
+        ]
+    )
+    if other:
+        data[:, 1] *= 1.15
+    return Sample(reference, rng.permutation(data), rows(n_reference, 1), rows(n_reference, -1))
+
+
 def declared(problem: str, form: str, sample: Sample) -> list[Systematic]:
     """The systematic of a problem as a function, as shifted samples, or as weights."""
     move: Callable[[Rows, float], Rows] = scaled if problem == "spectrum" else rescaled
+    assert problem != "threshold" or form == "samples"
     if form == "function":
         return [Systematic("scale", function=move)]
     if form == "samples":

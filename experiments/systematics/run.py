@@ -17,12 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from experiments import units
 from experiments.systematics.oracle import best_value
-from experiments.systematics.problems import ROWS, declared, jets, selected, spectrum
+from experiments.systematics.problems import (
+    ROWS,
+    declared,
+    jets,
+    selected,
+    spectrum,
+    threshold,
+)
 
 RESULT = Path(__file__).parent / "result.json"
 N_TOYS, N_ROUNDS = 39, 1000
 VALUES = (-1.5, -1.0, 0.0, 1.0, 1.5)
-PLANTED = {"spectrum": 36, "jets": 250, "selected": 150}
+PLANTED = {"spectrum": 36, "jets": 250, "selected": 150, "threshold": 30}
 NONE = "not declared"
 MAXIMISED = ", maximised"
 SETTINGS = {"rows": {name: list(rows) for name, rows in ROWS.items()},
@@ -41,7 +48,8 @@ class Cell(NamedTuple):
 def cells(number: int) -> list[Cell]:
     """Those of a round; what takes longer, or needs fewer samples, is not in all of them."""
     forms = ("samples", "weights")
-    usual = {"spectrum": "function", "jets": "function", "selected": "samples"}
+    usual = dict.fromkeys(("spectrum", "jets"), "function")
+    usual |= dict.fromkeys(("selected", "threshold"), "samples")
     found = [Cell(problem, "level", nu, form) for problem, form in usual.items() for nu in VALUES]
     for problem, usually in usual.items():
         found += [Cell(problem, "anomaly", 0.0, form) for form in (NONE, usually)]
@@ -78,19 +86,29 @@ def measured(
     rng = np.random.default_rng([number, kinds.index(kind), round(10 * nu) + 100])
     n_planted = PLANTED[problem] * (kind == "anomaly")
     arguments = rng, nu, n_planted, kind == "other"
-    of_jets = {"jets": jets, "selected": selected}
-    sample = spectrum(*arguments) if problem == "spectrum" else of_jets[problem](folder, *arguments)
+    draw = {
+        "spectrum": spectrum,
+        "threshold": threshold,
+        "jets": partial(jets, folder),
+        "selected": partial(selected, folder),
+    }
+    sample = draw[problem](*arguments)
     way = form.removesuffix(MAXIMISED)
     began = time.perf_counter()
-    result = sparker.test(
-        sample.reference,
-        sample.data,
-        systematics=[] if form == NONE else declared(problem, way, sample),
-        maximise=form.endswith(MAXIMISED),
-        n_toys=N_TOYS,
-        explain=False,
-        seed=number,
-    )
+    try:
+        result = sparker.test(
+            sample.reference,
+            sample.data,
+            systematics=[] if form == NONE else declared(problem, way, sample),
+            maximise=form.endswith(MAXIMISED),
+            n_toys=N_TOYS,
+            explain=False,
+            seed=number,
+        )
+    except ValueError as error:
+        if "neither moving nor weighting" not in str(error):
+            raise
+        return {"refused": True}
     found: dict[str, Any] = {"p_value": result.p_value}
     if result.nuisances:
         (pull,) = result.nuisances

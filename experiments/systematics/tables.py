@@ -22,6 +22,7 @@ TITLES = {
     "spectrum": "spectrum, scale 10 %",
     "jets": "jets, energy scale 3 %",
     "selected": "selected jets, energy scale 3 %",
+    "threshold": "energies above a threshold, scale 3 %",
 }
 WORST_TITLES = {
     "data alone": "where the data alone suggest, the default",
@@ -37,8 +38,21 @@ def cells(path: Path = RESULT) -> Cells:
     found: Cells = defaultdict(dict)
     for key, sample in json.loads(path.read_text())["units"].items():
         problem, kind, nu, form, number = key.split("; ")
-        found[problem, kind, float(nu), form][int(number)] = sample
+        if "refused" not in sample:
+            found[problem, kind, float(nu), form][int(number)] = sample
     return found
+
+
+def refused(found: Cells) -> list[str]:
+    """How often shifted samples were refused."""
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for key, sample in json.loads(RESULT.read_text())["units"].items():
+        problem, _, _, form, _ = key.split("; ")
+        if form.startswith("samples"):
+            counts[problem].append("refused" in sample)
+    said = (f"{TITLES[one]}, {sum(counts[one])} of {len(counts[one])}" for one in TITLES
+            if one in counts)  # fmt: skip
+    return [f"Refused, of all tests with shifted samples: {'; '.join(said)}."]
 
 
 def small(some: dict[int, Sample], level: float = LEVEL) -> set[int]:
@@ -163,6 +177,7 @@ def worst(found: Cells) -> list[str]:
 
 TABLES: dict[str, Callable[[Cells], list[str]]] = {
     "level": level,
+    "refused": refused,
     "power": power,
     "pulls": pulls,
     "oracle": oracle,

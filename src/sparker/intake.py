@@ -52,7 +52,6 @@ from sparker.varied import (
     VARIED,
     mover,
     nuisances,
-    recognised,
     varied_columns,
     varied_tables,
 )
@@ -284,17 +283,18 @@ def _nuisances(
         rows = encoded["reference"].rows
         return _of_rows("weights of a systematic", values, rows, len(first.points))
 
-    systematics = recognised(config.systematics, encoded)
-    both = zip(systematics, config.systematics, strict=True)
+    functioned = mover(
+        config.systematics, given, first, encoding, config.missing, points["reference"]
+    )
     return nuisances(
-        systematics,
+        config.systematics,
         config.normalisation,
+        encoded,
         points,
         weights,
         column,
-        mover(systematics, given, first, encoding, config.missing, encoded, points),
+        functioned,
         int(config.seed),
-        unsaid={now.name for now, said in both if now.paired and said.paired is None},
     )
 
 

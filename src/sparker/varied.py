@@ -1,7 +1,6 @@
 """Systematic uncertainties as users bring them, in the numbers of the test."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,8 @@ import numpy as np
 from sparker.engine.sample import as_weights
 from sparker.nulls import Nuisances, Systematic
 from sparker.nulls.density_ratio import Weighted
-from sparker.nulls.systematics import Moved, Sampled, Scaled, Variation
+from sparker.nulls.morphing import Steps
+from sparker.nulls.systematics import Moved, Sampled, Scaled, Variation, shifted
 from sparker.tables.encoding import Encoding
 from sparker.tables.errors import ColumnsError
 from sparker.tables.frames import as_table, is_frame
@@ -45,20 +45,18 @@ ALIKE = 0.1
 of their number than to another one, by this factor in the mean square."""
 
 
-def recognised(
-    systematics: Sequence[Systematic], encoded: dict[str, Encoded]
-) -> tuple[Systematic, ...]:
-    """The same, with rows that are clearly those of the reference declared as paired."""
+RECOGNISED = (
+    "up and down agree with the reference row by row and were taken for its rows, moved "
+    "(paired=False denies it)"
+)
 
-    def agrees(name: str) -> bool:
-        there, own = encoded.get(name), encoded["reference"]
-        return there is None or (_in_order(there, own) and _alike(there.points, own.points))
 
-    return tuple(
-        replace(one, paired=agrees(_called(one, "up")) and agrees(_called(one, "down")))
-        if one.paired is None and _called(one, "up") in encoded
-        else one
-        for one in systematics
+def _recognised(one: Systematic, encoded: dict[str, Encoded]) -> bool:
+    """Whether rows are clearly those of the reference."""
+    own = encoded["reference"]
+    ends = (encoded.get(_called(one, way)) for way in ("up", "down"))
+    return all(
+        _in_order(end, own) and _alike(end.points, own.points) for end in ends if end is not None
     )
 
 
@@ -71,50 +69,96 @@ def _alike(moved: np.ndarray, own: np.ndarray) -> bool:  # (N, d), (N, d)
 def nuisances(
     systematics: Sequence[Systematic],
     normalisation: float | None,
+    encoded: dict[str, Encoded],
     points: dict[str, np.ndarray],
     weights: Any,  # (N_R,) of the reference, a pair, or None
     column: Callable[[Any], np.ndarray],
-    moved: Callable[[dict[str, float]], np.ndarray],
+    functioned: Callable[[dict[str, float]], np.ndarray],
     seed: int,
-    unsaid: Collection[str] = (),
 ) -> Nuisances | None:
     """All of them, or None where there are none.
 
     ``points`` are the rows of all samples by name. ``column`` gives the weights of the reference
-    rows by the name of a column, or those of all rows cut to the rows that are left. ``unsaid``
-    are the systematics whose rows were recognised.
+    rows by the name of a column, or those of all rows cut to the rows that are left, ``functioned``
+    the reference rows as functions move them.
     """
+    _check_paired([one for one in systematics if one.paired], encoded)
     reference = points["reference"]
     own = weights[0] if isinstance(weights, tuple | list) and np.ndim(weights[0]) else weights
     if own is not None:
         own = as_weights("reference_weights", own, len(reference)).astype(float)
     nominal = Weighted(reference, own)
     found: list[Variation] = []
+    steps: dict[str, Steps] = {}
+    left_over: list[str] = []
     for one in systematics:
         prior = float(one.prior)
-        if one.function is not None or one.paired:
-            found.append(Moved(one.name, prior, recognised=one.name in unsaid))
-            continue
-        ends, rates = [], []
-        for way, given in (("up", one.up), ("down", one.down)):
-            if given is None:
-                continue
-            if one.by_weights:
-                name = f"the weights of {_called(one, way)}"
-                varied = as_weights(name, column(given), len(reference)).astype(float)
-                ends.append(Weighted(reference, varied))
-                rates.append(float(np.log(varied.sum() / nominal.own.sum())))
-            else:
-                ends.append(Weighted(points[_called(one, way)]))
-                rates.append(0.0)
-        up, down = ends[0], ends[1] if len(ends) > 1 else None
-        both = rates[0], rates[1] if down is not None else -rates[0]
-        found.append(Sampled(one.name, prior, nominal, up, down, both, seed))
+        up, down = (points.get(_called(one, way)) for way in ("up", "down"))
+        if one.function is not None:
+            found.append(Moved(one.name, prior))
+        elif up is None:
+            found.append(_weighted(one, nominal, column, seed))
+        elif one.paired or (one.paired is None and _recognised(one, encoded)):
+            said = None if one.paired else RECOGNISED
+            further = up.astype(float) - reference
+            back = -further if down is None else down.astype(float) - reference
+            steps[one.name] = Steps(further, back)
+            found.append(Moved(one.name, prior, said))
+        else:
+            ends = Weighted(up), None if down is None else Weighted(down)
+            variation, there, left = shifted(one.name, prior, nominal, *ends, seed)
+            found.append(variation)
+            steps |= {} if there is None else {one.name: there}
+            if left * _information(len(reference), len(points["data"])) > MAX_SEEN:
+                left_over.append(one.name)
+    if left_over:
+        raise ValueError(
+            f"of systematic {', '.join(left_over)}: neither moving nor weighting the rows of the "
+            "reference makes them what up and down are, and what is left over would be called an "
+            "anomaly. Give the rows of the reference themselves, moved (paired=True; moved: on the "
+            "command line), weights of its rows, or a function of the parameter"
+        )
     if normalisation is not None:
         found.append(Scaled("normalisation", 1.0, float(normalisation)))
     if not found:
         return None
-    return Nuisances(tuple(found), moved if any(one.moves for one in found) else None)
+    moving = [one.name for one in found if one.moves]
+    if not moving:
+        return Nuisances(tuple(found))
+
+    def moved(values: dict[str, float]) -> np.ndarray:  # (N_R, d)
+        rows = functioned(values).astype(float)
+        for name, there in steps.items():
+            rows = there.moved(rows, values[name])
+        return rows.astype(reference.dtype, copy=False)
+
+    _check(moved, moving, reference)
+    return Nuisances(tuple(found), moved)
+
+
+MAX_SEEN = 1.0
+"""In log likelihood: less than this, of all rows together, no test can do much with."""
+
+
+def _information(n_reference: int, n_data: int) -> float:
+    """As many rows, half of them data, tell two densities apart as well as these do."""
+    return 4 * n_reference * n_data / (n_reference + n_data)
+
+
+def _weighted(
+    one: Systematic, nominal: Weighted, column: Callable[[Any], np.ndarray], seed: int
+) -> Sampled:
+    """Other weights of the reference rows."""
+    ends, rates = [], []
+    for way, given in (("up", one.up), ("down", one.down)):
+        if given is not None:
+            name = f"the weights of {_called(one, way)}"
+            varied = as_weights(name, column(given), len(nominal.rows)).astype(float)
+            ends.append(Weighted(nominal.rows, varied))
+            rates.append(float(np.log(varied.sum() / nominal.own.sum())))
+    up, down = ends[0], ends[1] if len(ends) > 1 else None
+    both = rates[0], rates[1] if down is not None else -rates[0]
+    return Sampled(one.name, float(one.prior), nominal, up, down, both, seed)
 
 
 def mover(
@@ -123,32 +167,18 @@ def mover(
     table: Table,
     encoding: Encoding,
     missing: str,
-    encoded: dict[str, Encoded],
-    points: dict[str, np.ndarray],
+    nominal: np.ndarray,
 ) -> Callable[[dict[str, float]], np.ndarray]:
-    """The reference rows at some values of the parameters, by name, as numbers of the test.
+    """The reference rows as functions move them to some values of the parameters, by name.
 
-    Functions get the rows as the user brought them, of a file its numbers. Paired rows are moved
-    after that.
+    Functions get the rows as the user brought them, of a file its numbers.
     """
     functions = [one for one in systematics if one.function is not None]
-    paired = [one for one in systematics if one.paired]
-    _check_paired(paired, encoded)
-    nominal = points["reference"]
     rows = given if is_frame(given) or isinstance(given, np.ndarray) else table.points
 
-    def along(one: Systematic, value: float) -> np.ndarray:  # (N_R, d)
-        """How far a parameter moves paired rows."""
-        way = "down" if value < 0 and one.down is not None else "up"
-        step = points[_called(one, way)].astype(float) - nominal
-        return step * (-value if way == "down" else value)
-
-    def moved(values: dict[str, float]) -> np.ndarray:
-        further = sum((along(one, values[one.name]) for one in paired), np.zeros(nominal.shape))
-        by_functions = functioned(values) if functions else nominal
-        return (by_functions + further).astype(nominal.dtype, copy=False)
-
     def functioned(values: dict[str, float]) -> np.ndarray:
+        if not functions:
+            return nominal
         found = rows
         for one in functions:
             assert one.function is not None
@@ -164,9 +194,7 @@ def mover(
             raise ValueError(f"{name} has values that are not finite; mend the function")
         return encoded.points.astype(nominal.dtype, copy=False)
 
-    if functions or paired:
-        _check(moved, [*functions, *paired], nominal)
-    return moved
+    return functioned
 
 
 def _check_paired(paired: Sequence[Systematic], encoded: dict[str, Encoded]) -> None:
@@ -204,27 +232,27 @@ def _in_order(there: Encoded, own: Encoded) -> bool:
 
 def _check(
     moved: Callable[[dict[str, float]], np.ndarray],
-    functions: Sequence[Systematic],
+    moving: Sequence[str],
     nominal: np.ndarray,
 ) -> None:
     """Refuse functions that change the nominal rows, do nothing, or draw random numbers."""
-    zero = {one.name: 0.0 for one in functions}
+    zero = dict.fromkeys(moving, 0.0)
     spread = nominal.std(0, np.float64) + np.finfo(nominal.dtype).tiny
     problems = []
-    for one in functions:
+    for name in moving:
         alone = moved(zero)
         if np.any(np.abs(alone - nominal) > SAME * spread + SAME * np.abs(nominal)):
             raise ColumnsError(
                 f"at 0 the functions of the systematics {', '.join(zero)} must give the reference "
                 "rows as they are; they give others"
             )
-        there = {**zero, one.name: float(one.prior)}
+        there = {**zero, name: 1.0}
         first = moved(there)
         if not np.array_equal(first, moved(there)):
-            problems.append(f"systematic {one.name} gives other rows for the same value; it must "
+            problems.append(f"systematic {name} gives other rows for the same value; it must "
                             "draw no random numbers, or the same for each row")  # fmt: skip
         elif np.array_equal(first, alone):
-            problems.append(f"systematic {one.name} moves no column that is compared")
+            problems.append(f"systematic {name} moves no column that is compared")
     if problems:
         raise ColumnsError("; ".join(problems))
 

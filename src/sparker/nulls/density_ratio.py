@@ -53,6 +53,8 @@ class DensityRatio(NamedTuple):
     """log p(x) / q(x) up to a constant, one model for each fold."""
 
     models: tuple[Any, ...]
+    gain: float
+    """In log likelihood of rows that were not seen, over saying that there is no difference."""
 
     def __call__(self, rows: np.ndarray, folds: np.ndarray) -> np.ndarray:  # (N, d), (N,) -> (N,)
         """The log ratio at each row, as the model says that has not seen its fold."""
@@ -64,11 +66,14 @@ class DensityRatio(NamedTuple):
         return np.clip(found, -MAX_LOG, MAX_LOG)
 
 
-def density_ratio(p: Weighted, q: Weighted, seed: int, gain: float = GAIN) -> DensityRatio:
+def density_ratio(
+    p: Weighted, q: Weighted, seed: int, gain: float = GAIN, *, known: bool = False
+) -> DensityRatio:
     """Learn log p(x) / q(x); row i of both samples is in fold i mod ``N_FOLDS``.
 
     So rows that are the same event, moved or weighted otherwise, are in the same fold. ``gain`` is
-    how much better a model must be than simpler ones, 0 where there is surely something to learn.
+    how much better a model must be than simpler ones, and the simplest than none, unless it is
+    ``known`` that there is something to learn.
     """
     parts = [_some(one, seed) for one in (p, q)]
     rows = np.concatenate([rows for rows, _, _ in parts])
@@ -79,8 +84,8 @@ def density_ratio(p: Weighted, q: Weighted, seed: int, gain: float = GAIN) -> De
     weights[is_p] *= weights[~is_p].sum() / weights[is_p].sum()
     weights /= weights.mean()
     best: tuple[Any, ...] = ()
-    # Of who says that there is no difference; where a difference is known, anything is better.
-    lowest = float(weights.sum()) * np.log(2) if gain > 0 else np.inf
+    no_difference = float(weights.sum()) * np.log(2)
+    lowest = np.inf if known else no_difference
     degrees = (1, 2) if rows.shape[1] <= MAX_SQUARED else (1,)
     makes: list[Callable[[int, int], Any]] = [partial(_smooth, degree) for degree in degrees]
     for make in (*makes, _trees):
@@ -98,7 +103,7 @@ def density_ratio(p: Weighted, q: Weighted, seed: int, gain: float = GAIN) -> De
             models.append(model)
         if loss < lowest - gain:
             best, lowest = tuple(models), loss
-    return DensityRatio(best)
+    return DensityRatio(best, no_difference - lowest)
 
 
 def mixture(p: Weighted, q: Weighted) -> Weighted:

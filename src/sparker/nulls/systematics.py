@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.nulls.density_ratio import DensityRatio, Weighted, density_ratio, mixture
+from sparker.nulls.morphing import Steps, steps
 
 MAX_SLOPE = 1.5
 """The largest change of a log density by one step of a parameter. Where an edge moves, a density
@@ -156,9 +157,9 @@ class Sampled(Variation):
     def ratios(self) -> tuple[DensityRatio, DensityRatio | None]:
         """Up beside down and both beside nominal; or up beside nominal, where there is no down."""
         if self.down is None:
-            return density_ratio(self.up, self.nominal, self.seed), None
+            return density_ratio(self.up, self.nominal, self.seed, known=True), None
         return (
-            density_ratio(self.up, self.down, self.seed),
+            density_ratio(self.up, self.down, self.seed, known=True),
             density_ratio(mixture(self.up, self.down), self.nominal, self.seed),
         )
 
@@ -172,21 +173,26 @@ class Sampled(Variation):
             return None
         return (
             f"systematic {self.name} changes the density of {100 * share:.0f} % of the reference "
-            "by more than a factor of four: where edges move, weights of the reference rows cannot "
-            "follow, and p is too small. If rows of up and down are those of the reference, moved, "
-            "bring them in its order (paired=True, moved: on the command line), or give a function "
-            "of the parameter"
+            "by more than a factor of four, which weights of the reference rows cannot follow: p "
+            "is too small. If rows of up and down are those of the reference, moved, bring them in "
+            "its order (paired=True, moved: on the command line), or give a function of the "
+            "parameter"
         )
+
+    def at_ends(self) -> tuple[np.ndarray, np.ndarray]:  # (N_R,), (N_R,)
+        """The weights of the nominal rows at +1 and at -1."""
+        own = self._unscaled(self.nominal.rows, np.arange(len(self.nominal.rows)))
+        both = (self.nominal.own * np.exp(sign * own.slope + own.bend / 2) for sign in (1, -1))
+        up, down = both
+        return up, down
 
     def curves(self, place: Place) -> Curves:
         """From the learned ratios."""
         found = self._unscaled(place.rows, place.folds)
-        own = self._unscaled(self.nominal.rows, np.arange(len(self.nominal.rows)))
         # A constant that makes the nominal reference have the rates at +1 and -1.
-        weights = self.nominal.own / self.nominal.own.sum()
         up, down = (
-            rate - np.log(weights @ np.exp(sign * own.slope + own.bend / 2))
-            for sign, rate in zip((1, -1), self.rates, strict=True)
+            rate - np.log(weights.sum() / self.nominal.own.sum())
+            for weights, rate in zip(self.at_ends(), self.rates, strict=True)
         )
         return Curves(found.slope + (up - down) / 2, found.bend + (up + down))
 
@@ -207,17 +213,12 @@ class Sampled(Variation):
 class Moved(Variation):
     """Rows that a function moves: the reference itself is moved to a place, and tilted there."""
 
-    recognised: bool = False
-    """Whether nobody said that rows of up and down are those of the reference, but they are."""
+    said: str | None = None
+    """How it was found out where rows go, where nobody said so."""
 
     def note(self) -> str | None:
-        """That rows were recognised."""
-        if not self.recognised:
-            return None
-        return (
-            f"systematic {self.name}: up and down agree with the reference row by row and were "
-            "taken for its rows, moved (paired=False denies it)"
-        )
+        """How rows are moved."""
+        return None if self.said is None else f"systematic {self.name}: {self.said}"
 
     @property
     def moves(self) -> bool:
@@ -231,7 +232,7 @@ class Moved(Variation):
         up, down = (place.moved({**place.values, self.name: at + sign * step}) for sign in (1, -1))
         weights, own = place.reference.weights, place.reference.own / place.reference.own.sum()
         ends = Weighted(up, weights), Weighted(down, weights)
-        learned = density_ratio(*ends, place.seed, gain=0.0)
+        learned = density_ratio(*ends, place.seed, gain=0.0, known=True)
 
         def slope(rows: np.ndarray, folds: np.ndarray) -> np.ndarray:  # (N, d), (N,) -> (N,)
             return np.clip(learned(rows, folds) / 2, -MAX_SLOPE, MAX_SLOPE) / step
@@ -244,6 +245,8 @@ class Moved(Variation):
         response = own @ (slope(up, np.arange(n)) - slope(down, np.arange(n))) / (2 * step)
         found = (found - mean) * (max(0.0, response) / spread if spread > 0 else 0.0)
         motion = ((up - down) / (2 * step)).astype(float)
+        # Counts move by whole steps; of a motion there would be fractions.
+        motion[:, np.all((up == np.round(up)) & (down == np.round(down)), axis=0)] = 0
         near = nearest(place.reference.rows, place.rows[n:])
         return Curves(found, np.zeros(len(found)), np.concatenate([motion, motion[near]]))
 
@@ -256,3 +259,51 @@ def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:  # (N, d), (M, 
     scale = np.where(spread > 0, spread, 1)
     known = NearestNeighbors(n_neighbors=1).fit(rows / scale)
     return np.asarray(known.kneighbors(others / scale, return_distance=False))[:, 0]
+
+
+MORPHED = (
+    "rows of the reference were moved, column by column, to where up and down have rows of their "
+    "rank"
+)
+
+
+class Shifted(NamedTuple):
+    """What other rows at +1 and at -1 say of the rows of the reference."""
+
+    variation: Variation
+    steps: Steps | None  # where these are moved
+    left: float
+    """What is still seen between up and down and what they are taken for: log likelihood of rows
+    that were not seen, for each of them."""
+
+
+def shifted(
+    name: str, prior: float, nominal: Weighted, up: Weighted, down: Weighted | None, seed: int
+) -> Shifted:
+    """The reference rows are moved, or weighted, to become what up and down are.
+
+    Motion is preferred: little has to be learned for it. Where it does not make the reference rows
+    what up and down are, weights may: where shares of several kinds of rows change, for instance.
+    """
+    weighted = Sampled(name, prior, nominal, up, down, (0.0, 0.0), seed)
+    there = steps(nominal.rows, nominal.own, up.rows, None if down is None else down.rows, seed)
+    left = np.inf
+    if there.any:
+        made = [Weighted(there.moved(nominal.rows, at), nominal.weights) for at in (1.0, -1.0)]
+        left = _seen((up, down), made, seed)
+    if left > 0:
+        made = [Weighted(nominal.rows, weights) for weights in weighted.at_ends()]
+        otherwise = _seen((up, down), made, seed)
+        if otherwise < left:
+            return Shifted(weighted, None, otherwise)
+    return Shifted(Moved(name, prior, MORPHED), there, left)
+
+
+def _seen(ends: tuple[Weighted | None, ...], made: list[Weighted], seed: int) -> float:
+    """What a classifier sees between samples that should be alike, for each row."""
+    gain, n_rows = 0.0, 0
+    for end, other in zip(ends, made, strict=True):
+        if end is not None:
+            gain += density_ratio(end, other, seed).gain
+            n_rows += len(end.rows) + len(other.rows)
+    return gain / n_rows
