@@ -8,7 +8,7 @@ import numpy as np
 from sparker.engine.sample import as_weights
 from sparker.nulls import Nuisances, Systematic
 from sparker.nulls.density_ratio import Weighted
-from sparker.nulls.morphing import Steps
+from sparker.nulls.morphing import Ends, Steps, redrawn
 from sparker.nulls.systematics import Moved, Sampled, Scaled, Variation, shifted
 from sparker.tables.encoding import Encoding
 from sparker.tables.errors import ColumnsError
@@ -90,6 +90,7 @@ def nuisances(
     nominal = Weighted(reference, own)
     found: list[Variation] = []
     steps: dict[str, Steps] = {}
+    morphed: dict[str, Ends] = {}
     left_over: list[str] = []
     for one in systematics:
         prior = float(one.prior)
@@ -108,7 +109,9 @@ def nuisances(
             ends = Weighted(up), None if down is None else Weighted(down)
             variation, there, left = shifted(one.name, prior, nominal, *ends, seed)
             found.append(variation)
-            steps |= {} if there is None else {one.name: there}
+            if there is not None:
+                steps[one.name] = there
+                morphed[one.name] = up, down
             if left * _information(len(reference), len(points["data"])) > MAX_SEEN:
                 left_over.append(one.name)
     if left_over:
@@ -132,8 +135,16 @@ def nuisances(
             rows = there.moved(rows, values[name])
         return rows.astype(reference.dtype, copy=False)
 
+    def unsure(number: int, values: dict[str, float]) -> np.ndarray:  # (N_R, d)
+        off = np.zeros(reference.shape)
+        for name, ends in morphed.items():
+            other = redrawn(number, steps[name], reference, nominal.own, ends, seed)
+            for sign, one in ((1, other), (-1, steps[name])):
+                off += sign * one.moved(reference.astype(float), values[name])
+        return off
+
     _check(moved, moving, reference)
-    return Nuisances(tuple(found), moved)
+    return Nuisances(tuple(found), moved, unsure if morphed else None)
 
 
 MAX_SEEN = 1.0

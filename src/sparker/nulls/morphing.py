@@ -29,7 +29,16 @@ UNLIKELY = 0.01
 
 MANY_TIES = 2.0
 """Whole numbers are counts where each stands for so many rows on average."""
-BLUR = 0x71E5
+BLUR, REDRAWN = 0x71E5, 0xB007
+
+Ends = tuple[np.ndarray, np.ndarray | None]
+"""(M, d) rows at +1 and, if given, at -1."""
+
+
+Map = tuple[tuple[int, ...], ...]
+"""Which powers of a column make up its map: that of half the difference of up and down, and that of
+what both have. Without any lines, each row goes to its quantile."""
+LINES: Map = ((), (0,), (1,), (0, 1))
 
 
 class Steps(NamedTuple):
@@ -39,6 +48,8 @@ class Steps(NamedTuple):
     down: np.ndarray  # (N, d)
     blur: np.ndarray | None = None
     """(N, d) what makes counts continuous, and is rounded off again."""
+    maps: tuple[Map, ...] = ()
+    """(d,) the map of each column."""
 
     @property
     def any(self) -> bool:
@@ -56,22 +67,41 @@ class Steps(NamedTuple):
 
 
 def steps(
-    own: np.ndarray, weights: np.ndarray, up: np.ndarray, down: np.ndarray | None, seed: int
+    own: np.ndarray,
+    weights: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray | None,
+    seed: int,
+    maps: tuple[Map, ...] = (),
 ) -> Steps:  # (N, d), (N,), (M, d), (M', d)
-    """Those that give every column the distribution it has in up and down."""
+    """Those that give every column the distribution it has in up and down; by maps, if given."""
     others = [one for one in (up, down) if one is not None]
     found = np.zeros((len(others), *own.shape))
     blur = np.zeros(own.shape)
+    used: list[Map] = []
     for column in range(own.shape[1]):
         x, *ends = (one[:, column].astype(float) for one in (own, *others))
-        if len(np.unique(x)) <= 2:
-            continue
         rngs = (np.random.default_rng([seed, BLUR, column, of]) for of in range(3))
         blur[:, column], *of_ends = map(_blur, (x, *ends), rngs)
-        ends = [end + more for end, more in zip(ends, of_ends, strict=True)]
-        found[..., column] = _along(x + blur[:, column], weights, ends)
+        quantiles = _quantiles(
+            x + blur[:, column],
+            weights,
+            [end + more for end, more in zip(ends, of_ends, strict=True)],
+        )
+        used.append(maps[column] if maps else _simplest(quantiles))
+        found[..., column] = _along(quantiles, used[-1])
     mirrored = found[1] if down is not None else -found[0]
-    return Steps(found[0], mirrored, blur if blur.any() else None)
+    return Steps(found[0], mirrored, blur if blur.any() else None, tuple(used))
+
+
+def redrawn(
+    number: int, there: Steps, own: np.ndarray, weights: np.ndarray, ends: Ends, seed: int
+) -> Steps:
+    """The steps as other samples of the same size would have given them: by bootstrap."""
+    rng = np.random.default_rng([seed, REDRAWN, number])
+    up, down = (None if one is None else rng.choice(one, len(one)) for one in ends)
+    assert up is not None
+    return steps(own, weights, up, down, seed, there.maps)
 
 
 def _blur(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # (N,) -> (N,)
@@ -80,10 +110,21 @@ def _blur(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # (N,) -> (N,
     return rng.uniform(-0.499, 0.499, len(x)) if is_count else np.zeros(len(x))
 
 
-def _along(
-    x: np.ndarray, weights: np.ndarray, ends: list[np.ndarray]
-) -> np.ndarray:  # (N,), (N,) -> (1 or 2, N)
-    """The steps to each end in one column."""
+class _Quantiles(NamedTuple):
+    """One column at some levels, in the reference and at the ends."""
+
+    x: np.ndarray  # (N,) the column itself
+    order: np.ndarray  # (N,)
+    ranks: np.ndarray  # (N,) of the rows in order
+    ends: list[np.ndarray]
+    levels: np.ndarray  # (L,)
+    own: np.ndarray  # (L,)
+    whiten: np.ndarray | None  # (L, L) of quantiles of one row; None where these do not rise
+    moved: list[np.ndarray]  # (L,) each: what lines are to describe
+    variances: list[float]  # of these, that of one row being 1
+
+
+def _quantiles(x: np.ndarray, weights: np.ndarray, ends: list[np.ndarray]) -> _Quantiles:
     n = weights.sum() ** 2 / np.sum(weights**2)  # so many rows of equal weight scatter as much
     levels = _levels(min(n, *map(len, ends)))
     order = np.argsort(x, kind="stable")
@@ -91,20 +132,45 @@ def _along(
     own = np.interp(levels, ranks, x[order])
     there = [np.quantile(end, levels) for end in ends]
     scatter = [1 / len(end) for end in ends]
+    whiten = None
+    if len(levels) >= MIN_LEVELS and np.all((spacing := np.gradient(own, levels)) > 0):
+        bridge = np.minimum.outer(levels, levels) * (1 - np.maximum.outer(levels, levels))
+        whiten = np.linalg.cholesky(bridge * np.outer(spacing, spacing))
     if len(ends) == 1:
-        lines = [_line(levels, own, there[0] - own, 1 / n + scatter[0])]
+        moved, variances = [there[0] - own], [1 / n + scatter[0]]
     else:  # half of the difference, which knows nothing of the reference, and what both have
-        up, down = there
-        lines = [
-            _line(levels, own, (up - down) / 2, sum(scatter) / 4),
-            _line(levels, own, (up + down) / 2 - own, 1 / n + sum(scatter) / 4),
+        moved = [(there[0] - there[1]) / 2, (there[0] + there[1]) / 2 - own]
+        variances = [sum(scatter) / 4, 1 / n + sum(scatter) / 4]
+    return _Quantiles(x, order, ranks, ends, levels, own, whiten, moved, variances)
+
+
+def _simplest(found: _Quantiles) -> Map:
+    """The simplest map that the quantiles allow."""
+    if len(np.unique(found.x)) <= 2 or len(found.levels) < MIN_LEVELS:
+        return ((),) * len(found.moved)
+    chosen: list[tuple[int, ...]] = []
+    for moved, variance in zip(found.moved, found.variances, strict=True):
+        if found.whiten is None:
+            return ()
+        chi2 = {powers: _line(found, moved, powers)[1] / variance for powers in LINES}
+        best = min(LINES, key=lambda powers: chi2[powers] + PRICE * len(powers))
+        if stats.chi2.sf(chi2[best], len(found.levels) - len(best)) <= UNLIKELY:
+            return ()
+        chosen.append(best)
+    return tuple(chosen)
+
+
+def _along(found: _Quantiles, by: Map) -> np.ndarray:  # (1 or 2, N)
+    """The steps to each end."""
+    if not by:
+        each = np.empty((len(found.ends), len(found.x)))
+        each[:, found.order] = [
+            np.quantile(end, found.ranks) - found.x[found.order] for end in found.ends
         ]
-    if any(line is None for line in lines):
-        found = np.empty((len(ends), len(x)))
-        found[:, order] = [np.quantile(end, ranks) - x[order] for end in ends]
-        return found
-    straight = np.stack([line[0] + line[1] * x for line in lines if line is not None])
-    return straight if len(ends) == 1 else np.array([[1, 1], [-1, 1]]) @ straight
+        return each
+    lines = [_line(found, moved, used)[0] for moved, used in zip(found.moved, by, strict=True)]
+    straight = np.stack([line[0] + line[1] * found.x for line in lines])
+    return straight if len(by) == 1 else np.array([[1, 1], [-1, 1]]) @ straight
 
 
 def _levels(n: float) -> np.ndarray:
@@ -117,25 +183,15 @@ def _levels(n: float) -> np.ndarray:
 
 
 def _line(
-    levels: np.ndarray, own: np.ndarray, moved: np.ndarray, variance: float
-) -> tuple[float, float] | None:
-    """By how much and by which factor quantiles are moved, if a straight line says it."""
-    if len(levels) < MIN_LEVELS:
-        return 0.0, 0.0
-    spacing = np.gradient(own, levels)  # one over the density
-    if not np.all(spacing > 0):
-        return None
-    bridge = np.minimum.outer(levels, levels) * (1 - np.maximum.outer(levels, levels))
-    whiten = np.linalg.cholesky(variance * bridge * np.outer(spacing, spacing))
-    basis = np.stack([np.ones(len(levels)), own], axis=1)
-    seen, along = (np.linalg.solve(whiten, part) for part in (moved, basis))
-    best = np.inf, np.inf, 0, np.zeros(2)
-    for used in ((), (0,), (1,), (0, 1)):
-        chosen, line = list(used), np.zeros(2)
-        if chosen:
-            line[chosen] = np.linalg.lstsq(along[:, chosen], seen, rcond=None)[0]
-        chi2 = float(np.sum((seen - along @ line) ** 2))
-        best = min(best, (chi2 + PRICE * len(chosen), chi2, len(chosen), line), key=lambda b: b[0])
-    _, chi2, n_used, line = best
-    likely = stats.chi2.sf(chi2, len(levels) - n_used) > UNLIKELY
-    return (float(line[0]), float(line[1])) if likely else None
+    found: _Quantiles, moved: np.ndarray, powers: tuple[int, ...]
+) -> tuple[np.ndarray, float]:  # (2,), ()
+    """By how much, and by which factor, quantiles are moved; and chi squared for one row."""
+    line = np.zeros(2)
+    if found.whiten is None or not powers:
+        seen = moved if found.whiten is None else np.linalg.solve(found.whiten, moved)
+        return line, float(seen @ seen)
+    basis = np.stack([np.ones(len(moved)), found.own], axis=1)[:, list(powers)]
+    seen, along = (np.linalg.solve(found.whiten, part) for part in (moved, basis))
+    line[list(powers)] = np.linalg.lstsq(along, seen, rcond=None)[0]
+    rest = seen - along @ line[list(powers)]
+    return line, float(rest @ rest)

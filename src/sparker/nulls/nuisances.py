@@ -9,7 +9,7 @@ import numpy as np
 from sparker.nulls.density_ratio import N_FOLDS, Weighted, density_ratio
 from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE
-from sparker.nulls.systematics import Place, Variation
+from sparker.nulls.systematics import Place, Variation, nearest
 from sparker.nulls.tilt import Best, Tilt
 from sparker.streaming.reference import Held
 
@@ -49,7 +49,9 @@ class Nuisances(NamedTuple):
 
     variations: tuple[Variation, ...]
     moved: Callable[[dict[str, float]], np.ndarray] | None = None
-    """(N_R, d) the reference rows as functions move them to these values, by name."""
+    """(N_R, d) the reference rows as they are moved to these values, by name."""
+    unsure: Callable[[int, dict[str, float]], np.ndarray] | None = None
+    """(N_R, d) by number of a toy and values: how far moved rows may be off."""
 
     @property
     def prior(self) -> np.ndarray:  # (K,)
@@ -101,7 +103,9 @@ class Nuisances(NamedTuple):
         if self.moved is not None:
             still = np.zeros(pooled.shape)
             motion = np.stack([still if one.motion is None else one.motion for one in curves])
-        tilt = Tilt(slope, bend, values, self.prior, None, motion)
+        known = 1 - np.minimum(error / self.prior, 1) ** 2
+        unsure = self._unsure(place, motion, known)
+        tilt = Tilt(slope, bend, values, self.prior, None, motion, unsure)
         # Rows that functions moved are where they should be; what else is there is a weight.
         still = np.where([one.moves for one in self.variations], 0.0, values)
         own = self._own_weights(observed, place)
@@ -119,6 +123,28 @@ class Nuisances(NamedTuple):
             tilt=replace(tilt, expected=expected),
         )
 
+    def _unsure(
+        self, place: Place, motion: np.ndarray | None, known: np.ndarray
+    ) -> Callable[[int], np.ndarray] | None:  # (K, N, d), (K,)
+        """How far rows may be off, by number of a toy; those of the data as the nearest others.
+
+        Of what a parameter can undo, the fit of an experiment undoes the share that the data, and
+        not the prior, ``known`` of it.
+        """
+        unsure = self.unsure
+        if unsure is None or motion is None:
+            return None
+        n = len(place.reference.rows)
+        rows = np.append(np.arange(n), nearest(place.reference.rows, place.rows[n:]))
+        own = motion[:, :n]
+        undone = seen_as(place.reference, own)
+
+        def left(number: int) -> np.ndarray:  # (N, d)
+            off = unsure(number, place.values)
+            return (off - np.tensordot(known * undone(off), own, axes=1))[rows]
+
+        return left
+
     def _by_name(self, values: np.ndarray) -> dict[str, float]:  # (K,)
         return {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}
 
@@ -135,6 +161,29 @@ class Nuisances(NamedTuple):
         unweighted = Weighted(place.reference.rows)
         learned = density_ratio(place.reference, unweighted, place.seed)
         return np.exp(learned(place.rows, place.folds))
+
+
+def seen_as(reference: Weighted, motion: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Which steps of motions (K, N, d) look most like a given one: (N, d) -> (K,).
+
+    As means and spreads of columns tell it, with the precision that rows like these have of them.
+    """
+    rows, weights = reference.rows.astype(float), reference.own / reference.own.sum()
+    mean = weights @ rows
+    spread = np.sqrt(weights @ (rows - mean) ** 2)
+    scale = np.where(spread > 0, spread, 1)
+    z = (rows - mean) / scale
+    features = np.concatenate([z, z**2], axis=1)
+    covariance = np.cov(features, rowvar=False, aweights=weights)
+    metric = np.linalg.pinv(np.atleast_2d(covariance), hermitian=True)
+
+    def change(field: np.ndarray) -> np.ndarray:  # (N, d) -> (2 d,) of the features' means
+        u = field / scale
+        return np.concatenate([weights @ u, weights @ (2 * z * u)])
+
+    basis = np.stack([change(one) for one in motion], axis=1)  # (2 d, K)
+    solve = np.linalg.pinv(basis.T @ metric @ basis, hermitian=True) @ basis.T @ metric
+    return lambda field: solve @ change(field)
 
 
 def best_values(there: Samples, looser: float = 1.0) -> Best:

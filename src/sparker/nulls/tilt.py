@@ -15,6 +15,7 @@ not weighted but moved to its best values: what a fit that is a little off leave
 for instance, is thus the same in toys and data.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -54,11 +55,21 @@ class Tilt:
     expected: float | None  # data rows at the base, where the count is tested as well
     motion: np.ndarray | None = None
     """(K, N, d) how far a step of one of each parameter moves a row, where any does."""
+    unsure: Callable[[int], np.ndarray] | None = None
+    """(N, d) by number of a toy: how far rows at the base may be off, where it was found out from
+    finite samples where they belong."""
 
     def of(self, rows: np.ndarray) -> "Tilt":
         """The same for some rows, in their order."""
         motion = None if self.motion is None else self.motion[:, rows]
-        return replace(self, slope=self.slope[rows], bend=self.bend[rows], motion=motion)
+        unsure = self.unsure
+        return replace(
+            self,
+            slope=self.slope[rows],
+            bend=self.bend[rows],
+            motion=motion,
+            unsure=None if unsure is None else lambda number: unsure(number)[rows],
+        )
 
     @property
     def weighs(self) -> np.ndarray:  # (K,)
@@ -71,8 +82,10 @@ class Tilt:
         """The log of how much the density of each row changes from the base to these values."""
         return self.slope @ (values - self.base) + self.bend @ (_bent(values) - _bent(self.base))
 
-    def fitted(self, roles: np.ndarray, measure: np.ndarray | None) -> Refitted:  # (N,), (N,)
-        """The reference at the best values of an experiment."""
+    def fitted(
+        self, number: int, roles: np.ndarray, measure: np.ndarray | None
+    ) -> Refitted:  # (N,), (N,)
+        """The reference of an experiment at its best values; that of a toy, off by chance."""
         values = self.best(roles, measure).values
         own = np.ones(len(roles)) if measure is None else measure
         change = np.exp(self.log_ratio(np.where(self.weighs, values, self.base)))
@@ -81,6 +94,8 @@ class Tilt:
         motion = None
         if self.motion is not None:
             motion = np.tensordot(values - self.base, self.motion, axes=1)
+            if number and self.unsure is not None:
+                motion = motion + self.unsure(number)
         return Refitted(own * change, float(rate), motion)
 
     def best(self, roles: np.ndarray, measure: np.ndarray | None) -> Best:  # (N,), (N,)
