@@ -147,7 +147,7 @@ def nuisances(
     return Nuisances(tuple(found), moved, unsure if morphed else None)
 
 
-MAX_SEEN = 1.0
+MAX_SEEN = 2.0
 """In log likelihood: less than this, of all rows together, no test can do much with."""
 
 

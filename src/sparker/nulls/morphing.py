@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-N_LEVELS = 40
+N_LEVELS = 20
 FIRST = 5
 """Rows below the lowest level; fewer tell too little of where an edge is."""
 MIN_LEVELS = 5
@@ -24,7 +24,7 @@ MIN_LEVELS = 5
 PRICE = 9.0
 """By so much, in chi squared, a parameter of a map must make it better: three standard deviations.
 Columns that move by chance alone would break what ties them to others."""
-UNLIKELY = 0.01
+UNLIKELY = 0.001
 """A map that quantiles deviate from by so unlikely an amount is not the right one."""
 
 MANY_TIES = 2.0
@@ -130,10 +130,12 @@ def _quantiles(x: np.ndarray, weights: np.ndarray, ends: list[np.ndarray]) -> _Q
     order = np.argsort(x, kind="stable")
     ranks = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
     own = np.interp(levels, ranks, x[order])
-    there = [np.quantile(end, levels) for end in ends]
+    there = [np.quantile(end, levels, method="hazen") for end in ends]
     scatter = [1 / len(end) for end in ends]
     whiten = None
-    if len(levels) >= MIN_LEVELS and np.all((spacing := np.gradient(own, levels)) > 0):
+    # One over the density, of all samples: few rows lie between two levels.
+    spacing = np.gradient(np.mean([own, *there], axis=0), levels) if len(levels) > 1 else levels
+    if len(levels) >= MIN_LEVELS and np.all(spacing > 0):
         bridge = np.minimum.outer(levels, levels) * (1 - np.maximum.outer(levels, levels))
         whiten = np.linalg.cholesky(bridge * np.outer(spacing, spacing))
     if len(ends) == 1:
@@ -165,7 +167,8 @@ def _along(found: _Quantiles, by: Map) -> np.ndarray:  # (1 or 2, N)
     if not by:
         each = np.empty((len(found.ends), len(found.x)))
         each[:, found.order] = [
-            np.quantile(end, found.ranks) - found.x[found.order] for end in found.ends
+            np.quantile(end, found.ranks, method="hazen") - found.x[found.order]
+            for end in found.ends
         ]
         return each
     lines = [_line(found, moved, used)[0] for moved, used in zip(found.moved, by, strict=True)]
