@@ -506,6 +506,22 @@ def test_a_distance_is_t_on_rows_that_were_not_fitted():
         assert distance == pytest.approx(slow_distance(f[own], fold_of, rows, weights))
 
 
+def test_data_rows_are_split_in_the_same_way_beside_any_generated_ones():
+    seen = []
+
+    class Remembers(Known):
+        def log_ratios(self, prepared, seed, samples, chunk):
+            seen.append(samples.data_weight[:, :100] > 0)
+            return super().log_ratios(prepared, seed, samples, chunk)
+
+    data, generated = shifted(np.random.default_rng(0), 100, 0.5)
+    remembers = Remembers(0.5)
+    for n in (100, 99, 60):
+        points = np.concatenate([data, generated[:n]])
+        held_out(remembers, remembers, points, 100, None, n_folds=5, n_splits=3, seed=0, chunk=None)
+    assert all(np.array_equal(seen[0], one) for one in seen[1:])
+
+
 def test_log_ratios_of_many_rows_are_made_in_several_turns(monkeypatch):
     data, generated = shifted(np.random.default_rng(0), 100, 0.5)
     points, known = np.concatenate([data, generated]), Known(0.5)

@@ -1,6 +1,7 @@
 """Rows of the reference that are moved to where other samples have them, column by column."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sparker
@@ -74,6 +75,32 @@ def test_counts_stay_whole_numbers():
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("n", [401, 805, 1602, 3000])
+def test_columns_that_did_not_change_rarely_move(n):
+    moved = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        own, up, down = rng.normal(size=(3, n, 1))
+        moved += steps(own, np.ones(n), up, down, 0).any
+    assert moved <= 11  # about 13 % of 401 rows, 2 % of 3,000
+
+
+@pytest.mark.unit
+def test_yes_and_no_and_columns_with_a_spike_stay():
+    rng = np.random.default_rng(0)
+
+    def rows(nu):
+        kind = rng.choice(3, N, p=[0.3 + 0.1 * nu, 0.5, 0.2 - 0.1 * nu])
+        spike = np.where(rng.random(N) < 0.3, 0.0, rng.exponential(size=N))
+        return np.column_stack([np.eye(3)[kind], spike])
+
+    own, up, down = rows(0), rows(1), rows(-1)
+    assert not steps(own, ONES, up, down, 0).any
+    up[:, 3] *= 1.5
+    assert steps(own, ONES, up, down, 0).any
+
+
+@pytest.mark.unit
 def test_steps_drawn_anew_scatter_as_steps_of_new_samples_do():
     own, up, down = drawn(energies, 0)
     edge = np.argmin(own[:, 0])
@@ -109,11 +136,13 @@ def test_shares_of_kinds_are_weights_and_edges_are_motion():
         return Weighted(np.concatenate([x, y + 0.1 * rng.normal(size=(3000, 1))], axis=1))
 
     own, up, down = kinds(0), kinds(1), kinds(-1)
-    assert isinstance(shifted("share", 1.0, own, up, down, 0).variation, Sampled)
+    found = shifted("share", 1.0, own, up, down, 0, 3000)
+    assert isinstance(found.variation, Sampled)
+    assert found.fits
     own, up, down = map(Weighted, drawn(energies, 0))
-    found = shifted("scale", 1.0, own, up, down, 0)
+    found = shifted("scale", 1.0, own, up, down, 0, 3000)
     assert isinstance(found.variation, Moved)
-    assert found.left == 0
+    assert found.fits
 
 
 def mean(rng, sample):
@@ -169,3 +198,36 @@ def test_samples_that_the_reference_cannot_become_are_refused():
         )  # fmt: skip
     assert "of systematic factor" in str(error.value)
     assert "paired=True" in str(error.value)
+
+
+def test_several_systematics_of_all_kinds_go_together():
+    """In a data frame with categories: by a function, by weights, and by other rows."""
+    rng = np.random.default_rng(4)
+
+    def frame(nu, n):
+        kind = rng.choice(["a", "b", "c"], n)
+        return pd.DataFrame({"energy": energies(rng, nu, n)[:, 0], "time": rng.exponential(size=n),
+                             "kind": kind})  # fmt: skip
+
+    reference, data = frame(0, 1500), frame(1, 500).assign(time=lambda rows: 1.1 * rows.time)
+    x = reference.kind.eq("a").to_numpy()
+    found = sparker.test(
+        reference, data, statistic=mean, n_toys=19, explain=False,
+        systematics=[
+            Systematic("clock", function=lambda r, nu: r.assign(time=r.time * (1 + 0.1 * nu))),
+            Systematic("scale", up=frame(1, 1500), down=frame(-1, 1500)),
+            Systematic("share", up=np.where(x, 1.1, 0.95), down=np.where(x, 0.9, 1.05)),
+        ],
+    )  # fmt: skip
+    assert found.p_value > 0.05
+    pulls = {one.name: one for one in found.nuisances}
+    assert pulls["scale"].value == pytest.approx(1, abs=0.3)
+    assert abs(pulls["clock"].value - 1) < 3 * pulls["clock"].error + 0.5
+    assert abs(pulls["share"].value) < 3
+
+
+def test_other_samples_need_rows():
+    own, up, down = drawn(energies, 5)
+    with pytest.raises(ValueError, match="50 rows or more to learn from, those of systematic few"):
+        sparker.test(own, own[:50], statistic=mean, n_toys=9,
+                     systematics=[Systematic("few", up=up[:20], down=down)])  # fmt: skip

@@ -197,6 +197,30 @@ def test_the_level_holds_wherever_nuisances_are_and_not_where_they_are_ignored()
     assert small["data alone"] <= allowed < small["best"] < small["ignored"]
 
 
+@dataclass(frozen=True, eq=False)
+class Alike(Variation):
+    """A density exp(step nu x) times as large, and a little more with the other column."""
+
+    step: float
+    beside: float
+
+    def curves(self, place):
+        slope = place.rows @ [self.step, self.beside]
+        return Curves(slope, 0 * slope)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("seed", range(4))
+def test_parameters_that_do_the_same_do_not_run_away_from_each_other(seed):
+    rng = np.random.default_rng(seed)
+    reference, data = rng.exponential(size=(2000, 2)), rng.exponential(size=(1000, 2))
+    two = Nuisances((Alike("a", 1.0, 0.2, 0.0), Alike("b", 1.0, 0.6, 0.01)))
+    found = two.best(samples(reference, data), 0)
+    together = np.array([0.2, 0.6])  # what the data know of both
+    assert together @ found.toy_values == pytest.approx(together @ found.values, abs=0.05)
+    assert np.all(np.abs(found.toy_values) <= 2)
+
+
 @pytest.mark.unit
 def test_every_experiment_has_its_own_values_and_as_much_reference_as_data():
     reference, data = exponential(0, 1.0)

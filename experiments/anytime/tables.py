@@ -119,8 +119,8 @@ def cost() -> list[str]:
             for what in ("look", "look and state", "processor time")
         ),
         "",
-        f"({found['cores']} cores, and {found['load']:.1f} processes at work on them. Processor time "
-        "is that of look and state together.)",
+        f"({found['cores']} cores, and {found['load']:.1f} processes at work on them. Processor "
+        "time is that of look and state together.)",
     ]
 
 

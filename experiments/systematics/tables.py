@@ -55,9 +55,9 @@ def refused(found: Cells) -> list[str]:
     return [f"Refused, of all tests with shifted samples: {'; '.join(said)}."]
 
 
-def small(some: dict[int, Sample], level: float = LEVEL) -> set[int]:
+def small(some: dict[int, Sample]) -> set[int]:
     """The samples that are called anomalous."""
-    return {number for number, one in some.items() if one["p_value"] <= level}
+    return {number for number, one in some.items() if one["p_value"] <= LEVEL}
 
 
 def share(k: int, n: int) -> str:
@@ -94,9 +94,8 @@ def _nu(nu: float | str) -> str:
 def power(found: Cells) -> list[str]:
     """What is found with the systematic declared, of what is found without."""
     lines = [
-        "| | declared as | p <= | found | without, same samples "
-        "| of those found without, still found |",
-        "|---" * 6 + "|",
+        "| | declared as | found | without, same samples | of those found without, still found |",
+        "|---" * 5 + "|",
     ]
     for (problem, kind, _, form), some in sorted(found.items(), key=lambda one: one[0][::-1]):
         if kind == "level" or form == NONE:
@@ -104,13 +103,12 @@ def power(found: Cells) -> list[str]:
         before = found[problem, kind, 0.0, NONE]
         both = some.keys() & before.keys()
         what = "planted rows" if kind == "anomaly" else "a shift nobody declared"
-        for level in (LEVEL, 2 * LEVEL):
-            with_it, without = (small(one, level) & both for one in (some, before))
-            lines.append(
-                f"| {TITLES[problem]}, {what} | {form} | {100 * level:.0f} % "
-                f"| {share(len(with_it), len(both))} | {share(len(without), len(both))} "
-                f"| {share(len(with_it & without), len(without))} |"
-            )
+        with_it, without = (small(one) & both for one in (some, before))
+        lines.append(
+            f"| {TITLES[problem]}, {what} | {form} "
+            f"| {share(len(with_it), len(both))} | {share(len(without), len(both))} "
+            f"| {share(len(with_it & without), len(without))} |"
+        )
     return lines
 
 

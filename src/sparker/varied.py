@@ -22,6 +22,18 @@ VARIED = "systematic "
 SAME = 1e-5
 """Rows that a function gives for the nominal value may differ by this, in spreads of a column."""
 
+ALIKE = 0.1
+"""Rows are those of the reference, moved, if in every column they are closer to the reference row
+of their number than to another one, by this factor in the mean square."""
+
+RECOGNISED = (
+    "up and down agree with the reference row by row and were taken for its rows, moved "
+    "(paired=False in Python denies it)"
+)
+
+MIN_ROWS = 50
+"""Of other samples; fewer tell nothing that could be checked."""
+
 
 def varied_tables(systematics: Sequence[Systematic]) -> dict[str, Table]:
     """The samples that up and down are, where they are rows."""
@@ -38,17 +50,6 @@ def varied_columns(systematics: Sequence[Systematic]) -> list[str]:
     """The columns of the reference that hold weights."""
     given = [end for one in systematics for end in (one.up, one.down)]
     return list(dict.fromkeys(end for end in given if isinstance(end, str)))
-
-
-ALIKE = 0.1
-"""Rows are those of the reference, moved, if in every column they are closer to the reference row
-of their number than to another one, by this factor in the mean square."""
-
-
-RECOGNISED = (
-    "up and down agree with the reference row by row and were taken for its rows, moved "
-    "(paired=False denies it)"
-)
 
 
 def _recognised(one: Systematic, encoded: dict[str, Encoded]) -> bool:
@@ -92,6 +93,7 @@ def nuisances(
     steps: dict[str, Steps] = {}
     morphed: dict[str, Ends] = {}
     left_over: list[str] = []
+    too_few: list[str] = []
     for one in systematics:
         prior = float(one.prior)
         up, down = (points.get(_called(one, way)) for way in ("up", "down"))
@@ -105,15 +107,22 @@ def nuisances(
             back = -further if down is None else down.astype(float) - reference
             steps[one.name] = Steps(further, back)
             found.append(Moved(one.name, prior, said))
+        elif min(len(end) for end in (up, down) if end is not None) < MIN_ROWS:
+            too_few.append(one.name)
         else:
             ends = Weighted(up), None if down is None else Weighted(down)
-            variation, there, left = shifted(one.name, prior, nominal, *ends, seed)
+            n_rows = _as_good_as(len(reference), len(points["data"]))
+            variation, there, fits = shifted(one.name, prior, nominal, *ends, seed, n_rows)
             found.append(variation)
             if there is not None:
                 steps[one.name] = there
                 morphed[one.name] = up, down
-            if left * _information(len(reference), len(points["data"])) > MAX_SEEN:
-                left_over.append(one.name)
+            left_over += [] if fits else [one.name]
+    if too_few:
+        raise ValueError(
+            f"samples at +1 and -1 must have {MIN_ROWS} rows or more to learn from, those of "
+            f"systematic {', '.join(too_few)} have fewer"
+        )
     if left_over:
         raise ValueError(
             f"of systematic {', '.join(left_over)}: neither moving nor weighting the rows of the "
@@ -125,7 +134,7 @@ def nuisances(
         found.append(Scaled("normalisation", 1.0, float(normalisation)))
     if not found:
         return None
-    moving = [one.name for one in found if one.moves]
+    moving = {one.name: one.prior for one in found if one.moves}
     if not moving:
         return Nuisances(tuple(found))
 
@@ -147,12 +156,8 @@ def nuisances(
     return Nuisances(tuple(found), moved, unsure if morphed else None)
 
 
-MAX_SEEN = 2.0
-"""In log likelihood: less than this, of all rows together, no test can do much with."""
-
-
-def _information(n_reference: int, n_data: int) -> float:
-    """As many rows, half of them data, tell two densities apart as well as these do."""
+def _as_good_as(n_reference: int, n_data: int) -> float:
+    """So many rows, half of them data, tell two densities apart as well as these do."""
     return 4 * n_reference * n_data / (n_reference + n_data)
 
 
@@ -243,21 +248,21 @@ def _in_order(there: Encoded, own: Encoded) -> bool:
 
 def _check(
     moved: Callable[[dict[str, float]], np.ndarray],
-    moving: Sequence[str],
+    moving: dict[str, float],  # and the priors
     nominal: np.ndarray,
 ) -> None:
     """Refuse functions that change the nominal rows, do nothing, or draw random numbers."""
     zero = dict.fromkeys(moving, 0.0)
     spread = nominal.std(0, np.float64) + np.finfo(nominal.dtype).tiny
     problems = []
-    for name in moving:
+    for name, prior in moving.items():
         alone = moved(zero)
         if np.any(np.abs(alone - nominal) > SAME * spread + SAME * np.abs(nominal)):
             raise ColumnsError(
-                f"at 0 the functions of the systematics {', '.join(zero)} must give the reference "
+                f"at 0 the systematics {', '.join(zero)} must give the reference "
                 "rows as they are; they give others"
             )
-        there = {**zero, name: 1.0}
+        there = {**zero, name: prior}
         first = moved(there)
         if not np.array_equal(first, moved(there)):
             problems.append(f"systematic {name} gives other rows for the same value; it must "

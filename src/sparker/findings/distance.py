@@ -97,7 +97,8 @@ def _halves(rows: Rows, n_splits: int, seed: int) -> Iterator[np.ndarray]:  # (N
     n_generated = len(rows.points) - rows.n_data
     for split in range(n_splits):
         turn = _of_both(seed, 1 + split, rows.n_data, n_generated, lambda n, rng: rng.random(n))
-        order = np.lexsort((turn, rows.folds, rows.is_data))
+        # The data first, so that how many generated rows there are does not matter to them.
+        order = np.lexsort((turn, rows.folds, ~rows.is_data))
         first = np.empty(len(order), bool)
         first[order] = np.arange(len(order)) % 2 == 0
         yield from (first, ~first)

@@ -54,7 +54,8 @@ class DensityRatio(NamedTuple):
 
     models: tuple[Any, ...]
     gain: float
-    """In log likelihood of rows that were not seen, over saying that there is no difference."""
+    """In log likelihood of rows that were not seen, over saying that there is no difference; for
+    each row."""
 
     def __call__(self, rows: np.ndarray, folds: np.ndarray) -> np.ndarray:  # (N, d), (N,) -> (N,)
         """The log ratio at each row, as the model says that has not seen its fold."""
@@ -103,7 +104,7 @@ def density_ratio(
             models.append(model)
         if loss < lowest - gain:
             best, lowest = tuple(models), loss
-    return DensityRatio(best, no_difference - lowest)
+    return DensityRatio(best, (no_difference - lowest) / len(rows))
 
 
 def mixture(p: Weighted, q: Weighted) -> Weighted:

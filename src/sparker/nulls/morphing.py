@@ -56,12 +56,19 @@ class Steps(NamedTuple):
         """Whether any row moves at all."""
         return bool(np.any(self.up) or np.any(self.down))
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The columns of counts."""
+        if self.blur is None:
+            return ()
+        return tuple(np.flatnonzero(np.any(self.blur != 0, axis=0)).tolist())
+
     def moved(self, rows: np.ndarray, value: float) -> np.ndarray:  # (N, d) -> (N, d)
         """Along straight lines; counts by whole steps, sooner or later."""
         step = self.up if value >= 0 else self.down
         found = rows + abs(value) * step
         if self.blur is not None:
-            counts = np.any(self.blur != 0, axis=0)
+            counts = list(self.counts)
             found[:, counts] = np.round(found[:, counts] + self.blur[:, counts])
         return found
 
@@ -81,13 +88,15 @@ def steps(
     used: list[Map] = []
     for column in range(own.shape[1]):
         x, *ends = (one[:, column].astype(float) for one in (own, *others))
-        rngs = (np.random.default_rng([seed, BLUR, column, of]) for of in range(3))
-        blur[:, column], *of_ends = map(_blur, (x, *ends), rngs)
-        quantiles = _quantiles(
-            x + blur[:, column],
-            weights,
-            [end + more for end, more in zip(ends, of_ends, strict=True)],
-        )
+        stays = ((),) * len(others)
+        if maps[column] == stays if maps else len(np.unique(x)) <= 2:
+            used.append(stays)
+            continue
+        if _is_count(x):
+            rngs = [np.random.default_rng([seed, BLUR, column, of]) for of in range(3)]
+            blur[:, column] = _blur(len(x), rngs[0])
+            ends = [end + _blur(len(end), rng) for end, rng in zip(ends, rngs[1:], strict=False)]
+        quantiles = _quantiles(x + blur[:, column], weights, ends)
         used.append(maps[column] if maps else _simplest(quantiles))
         found[..., column] = _along(quantiles, used[-1])
     mirrored = found[1] if down is not None else -found[0]
@@ -104,10 +113,13 @@ def redrawn(
     return steps(own, weights, up, down, seed, there.maps)
 
 
-def _blur(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # (N,) -> (N,)
-    """Within half a step, of whole numbers that are counts; 0 for what is no count."""
-    is_count = np.all(x == np.round(x)) and len(x) >= MANY_TIES * len(np.unique(x))
-    return rng.uniform(-0.499, 0.499, len(x)) if is_count else np.zeros(len(x))
+def _is_count(x: np.ndarray) -> bool:
+    """Whether a column holds whole numbers, most of them several times."""
+    return bool(np.all(x == np.round(x))) and len(x) >= MANY_TIES * len(np.unique(x))
+
+
+def _blur(n: int, rng: np.random.Generator) -> np.ndarray:  # (n,)
+    return rng.uniform(-0.499, 0.499, n)  # rounded off, nothing of it is left
 
 
 class _Quantiles(NamedTuple):
@@ -148,12 +160,15 @@ def _quantiles(x: np.ndarray, weights: np.ndarray, ends: list[np.ndarray]) -> _Q
 
 def _simplest(found: _Quantiles) -> Map:
     """The simplest map that the quantiles allow."""
-    if len(np.unique(found.x)) <= 2 or len(found.levels) < MIN_LEVELS:
-        return ((),) * len(found.moved)
+    stays = ((),) * len(found.moved)
+    if len(found.levels) < MIN_LEVELS:
+        return stays
+    if found.whiten is None:  # many rows have one and the same value
+        others = [found.x, *found.ends]
+        differ = (stats.ks_2samp(others[0], one).pvalue <= UNLIKELY for one in others[1:])
+        return () if any(differ) else stays
     chosen: list[tuple[int, ...]] = []
     for moved, variance in zip(found.moved, found.variances, strict=True):
-        if found.whiten is None:
-            return ()
         chi2 = {powers: _line(found, moved, powers)[1] / variance for powers in LINES}
         best = min(LINES, key=lambda powers: chi2[powers] + PRICE * len(powers))
         if stats.chi2.sf(chi2[best], len(found.levels) - len(best)) <= UNLIKELY:
@@ -180,7 +195,7 @@ def _levels(n: float) -> np.ndarray:
     """Of quantiles, closer to each other where there may be an edge."""
     inner = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
     outer = FIRST / n * 2.0 ** np.arange(30)
-    outer = outer[outer < inner[0]]
+    outer = outer[outer < inner[0] / 1.5]  # levels too close to each other tell nothing
     inner = inner[(inner > FIRST / n) & (inner < 1 - FIRST / n)]
     return np.unique(np.concatenate([outer, inner, 1 - outer]))
 

@@ -27,9 +27,9 @@ FAR = 5.0
 
 UNCONSTRAINED, REACH = 10.0, 2.0
 """Toys are made at the values that the data alone suggest, as if the priors were so much wider, but
-no further out than so many priors. Wherever in this range the truth is, toys then lie about as far
-from 0, where the priors hold every fit, as the data do. At the best values, which the priors have
-drawn towards 0, toys would look too tame."""
+no further out than so many priors, or than the best values. Wherever in this range the truth is,
+toys then lie about as far from 0, where the priors hold every fit, as the data do. At the best
+values, which the priors have drawn towards 0, toys would look too tame."""
 
 STEPS = (-2.0, -1.0, 1.0, 2.0)
 """Where else p-values are looked at, in standard deviations from the best values."""
@@ -73,14 +73,25 @@ class Nuisances(NamedTuple):
             if np.all(np.abs(values - before) < CLOSE * error):
                 break
         there = self.at(observed, values, seed, error)
-        most = np.maximum(REACH * self.prior, np.abs(values))
-        toy_values = np.clip(best_values(there, looser=UNCONSTRAINED).values, -most, most)
+        toy_values = self._within_reach(values, best_values(there, looser=UNCONSTRAINED).values)
         toys = there
         if np.any(np.abs(toy_values - values) >= CLOSE * error):
             toys = self.at(observed, toy_values, seed, error)
         else:
             toy_values = values
         return Profile(self, observed, there, values, covariance, toys, toy_values)
+
+    def _within_reach(self, best: np.ndarray, alone: np.ndarray) -> np.ndarray:  # (K,), (K,)
+        """As far from the best values to those of the data alone as the reach allows.
+
+        All parameters together, so that what the data know of them stays as it is: several that do
+        much the same may run away from each other.
+        """
+        most = np.maximum(REACH * self.prior, np.abs(best))
+        step = alone - best
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(step != 0, (np.sign(step) * most - best) / step, np.inf)
+        return best + min(1.0, float(room.min())) * step
 
     def at(
         self, observed: Samples, values: np.ndarray, seed: int, error: np.ndarray
@@ -136,11 +147,11 @@ class Nuisances(NamedTuple):
             return None
         n = len(place.reference.rows)
         rows = np.append(np.arange(n), nearest(place.reference.rows, place.rows[n:]))
-        own = motion[:, :n]
+        own, values = motion[:, :n], place.values
         undone = seen_as(place.reference, own)
 
         def left(number: int) -> np.ndarray:  # (N, d)
-            off = unsure(number, place.values)
+            off = unsure(number, values)
             return (off - np.tensordot(known * undone(off), own, axes=1))[rows]
 
         return left

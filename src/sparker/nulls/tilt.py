@@ -101,8 +101,9 @@ class Tilt:
     def best(self, roles: np.ndarray, measure: np.ndarray | None) -> Best:  # (N,), (N,)
         """Fit the nuisance parameters to an experiment, by Fisher scoring with step halving."""
         used = (roles == DATA) | (roles == REFERENCE)
+        still = replace(self, motion=None, unsure=None)  # which the likelihood does not ask for
         problem = _Problem(
-            self.of(np.flatnonzero(used)),
+            still.of(np.flatnonzero(used)),
             roles[used] == DATA,
             np.ones(used.sum()) if measure is None else measure[used],
         )
