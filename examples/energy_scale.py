@@ -80,9 +80,9 @@ figure.savefig(OUTPUT / "energy_scale.png")
 found.report(OUTPUT / "energy_scale_report.html", title="An anomaly, or an energy scale?")
 
 # %%
-# The report: `energy_scale_report.html <energy_scale_report.html>`_. The p-value knows that the scale
-# is fitted; what is said of *where* takes the fitted scale for the true one. So a region at the
-# threshold, next to the planted one, is what a scale that is a little off leaves there.
+# The report: `energy_scale_report.html <energy_scale_report.html>`_. The p-value knows that the
+# scale is fitted; what is said of *where* takes the fitted scale for the true one. So a region at
+# the threshold, next to the planted one, is what a scale that is a little off leaves there.
 #
 # All ways to declare a systematic, and how well levels and powers hold, are on the page about
 # systematic uncertainties.
