@@ -348,6 +348,7 @@ def test_a_result_says_keeps_and_shows_how_far_nuisances_were_pulled(tmp_path):
         statistic=sparker.statistics.Neighbours(),
     )  # fmt: skip
     (pull,) = result.nuisances
+    assert any("as if the nuisance values were known" in note for note in result.notes)
     said = f"nuisance parameter scale: pulled to {pull.value:+.2f} of its standard deviations"
     assert said in result.summary()
     assert result.to_dict()["nuisances"] == [pull._asdict()]

@@ -32,6 +32,11 @@ from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 
+AS_IF_KNOWN = (
+    "how many rows, where and which is said as if the nuisance values were known: a region where a "
+    "nuisance parameter moves an edge may be what a value that is a little off leaves there"
+)
+
 
 def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]) -> TestResult:
     """Test whether ``data`` come from the distribution of ``reference``; say where they do not.
@@ -270,6 +275,8 @@ class Experiment(NamedTuple):
         timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
+        if self.profile is not None and answers is not None:
+            unexplained = (AS_IF_KNOWN,)
         found["notes"] = (*self.notes, *table.notes, *found["notes"], *unexplained)
         settings = {
             **self.description,
