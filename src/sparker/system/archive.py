@@ -1,122 +1,265 @@
-"""Arrays and plain values in one file that is safe to load, whoever wrote it.
+"""Typed values with arrays in one file that is safe to load, whoever wrote it.
 
-An uncompressed NumPy archive with a JSON header and a digest of all that is in it. Nothing is ever
-unpickled, and nothing is read before its size was found to agree with the file's and to fit into
-memory. The digest notices damage and edits; it is no signature: whoever writes a whole file of his
-own can write its digest, too. So those who read a file check what it says as well.
+A file in the safetensors format: the arrays, and in its metadata one JSON text for everything else,
+a format name and version, and a digest of all of it. safetensors refuses shapes that lie, overlaps
+and sizes beyond the file; msgspec checks every value against the type and the bounds that its field
+declares, so numbers are finite; ``ArraySpec`` declares the same of arrays. Nothing is unpickled, no
+link is followed, and the size is compared with the free memory before anything is read. The digest
+notices damage and edits; it is no signature.
 """
 
-import io
-import json
-import zipfile
-from collections.abc import Mapping
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, BinaryIO, NamedTuple, get_args, get_origin, get_type_hints
 
+import msgspec
 import numpy as np
+from safetensors import numpy as safetensors
 
 from sparker.system.atomic import whole_file
 from sparker.system.digest import digest_by_name
 from sparker.system.machine import free_on_machine
-from sparker.system.plain_json import BYTES_A_CHARACTER, parse
 
+FORMAT = "sparker"
+VERSION = "1"
 HEADER = "header"
-DIGEST = "digest"
-
-DAMAGE = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
-"""What may be raised where the contents of a file, made by others, are put to use."""
 
 COPIES = 3
-"""Of a part, in memory while it is read."""
+"""Of the file, in memory while it is read."""
+BYTES_A_CHARACTER = 32
+"""Memory that a character of JSON can take once it is read: an empty list has two."""
+MAX_HEADER = 100_000_000
+"""Bytes of the metadata and the shapes; safetensors reads no more."""
+
+Restore = Mapping[type, Callable[[Any], Any]]
+"""By type: a function that makes a value of this type from what JSON has of it."""
+
+Cells = list[str | bool | None]
 
 
-def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write the file whole or not at all, even if the machine stops halfway."""
-    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    members = {HEADER: text, **arrays}
-    if objects := [name for name, array in members.items() if array.dtype.hasobject]:
-        raise ValueError(f"{', '.join(objects)} would be pickled: only plain arrays are written")
-    members[DIGEST] = np.frombuffer(digest_by_name(members).encode(), np.uint8)
+class ArraySpec(NamedTuple):
+    """The declaration of an array field, ``Annotated[np.ndarray, ArraySpec("N d")]``.
+
+    Args:
+        shape: the axes by name; an axis has the same length wherever it is named in a value. A
+            number is that length, and ``...`` stands for any axes.
+        kinds: the letters of the NumPy kinds that are allowed.
+        low: the smallest value.
+        high: the largest value.
+        finite: whether infinite values and NaN are refused.
+    """
+
+    shape: str
+    kinds: str = "f"
+    low: float = -np.inf
+    high: float = np.inf
+    finite: bool = True
+
+    def problem(self, array: np.ndarray, axes: dict[str, int]) -> str:
+        """Return what is wrong with an array, or nothing; lengths of new axes go into ``axes``."""
+        named = self.shape.split()
+        lengths = array.shape
+        if named[:1] == ["..."]:
+            named = named[1:]
+            lengths = lengths[len(lengths) - len(named) :]
+        if len(named) != len(lengths) or any(
+            axes.setdefault(name, int(name) if name.isdigit() else length) != length
+            for name, length in zip(named, lengths, strict=True)
+        ):
+            return f"has shape {array.shape}, not ({self.shape})"
+        if array.dtype.kind not in self.kinds:
+            return f"holds {array.dtype}"
+        if array.dtype.kind == "f" and self.finite and not np.isfinite(array).all():
+            return "has values that are not finite"
+        if not np.all(np.isnan(array) | ((array >= self.low) & (array <= self.high))):
+            return f"has values that are not between {self.low:g} and {self.high:g}"
+        return ""
+
+
+def write(path: str | os.PathLike[str], kind: str, value: Any) -> None:
+    """Write the file whole or not at all, even if the machine stops halfway.
+
+    Args:
+        path: where.
+        kind: what it is called when it is read.
+        value: a dataclass, NamedTuple or ``msgspec.Struct`` of plain values, arrays and more of
+            these.
+    """
     with whole_file(path) as file:
-        # Not allow_pickle=False, which NumPy 2.1 would take for an array of that name.
-        np.savez(file, **members)  # type: ignore[arg-type]
+        file.write(packed(kind, value))
 
 
-def read(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a file, or a ``ValueError`` if it is of none of these kinds."""
-    kind = " or ".join(kinds)
+def packed(kind: str, value: Any) -> bytes:
+    """Return the content of a file."""
+    arrays: dict[str, np.ndarray] = {}
+
+    def reference(found: Any) -> Any:
+        if isinstance(found, np.generic):
+            return found.item()
+        if not hasattr(found, "__array__"):
+            raise TypeError(f"{type(found).__name__} cannot be written to a file")
+        array, name = np.asarray(found), f"{len(arrays)}"
+        arrays[name] = np.ascontiguousarray(_stored(array))
+        return [name, array.dtype.str]
+
+    header = msgspec.json.encode(value, enc_hook=reference)
+    about = {"format": FORMAT, "version": VERSION, "kind": kind, HEADER: header.decode()}
+    return safetensors.save(arrays, {**about, "digest": _digest(about, arrays)})
+
+
+def read(
+    path: str | os.PathLike[str], kinds: Mapping[str, Any], restore: Restore | None = None
+) -> Any:
+    """Return the value of a file.
+
+    Args:
+        path: a file that ``write`` wrote; a link is refused.
+        kinds: the types of the values that are wanted, by what they are called.
+        restore: how to make values of types that are neither plain nor arrays.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it holds anything else, or is damaged.
+    """
     try:
-        _check_kind(path)
-        with zipfile.ZipFile(path) as archive:
-            _check_sizes(archive, path.stat().st_size)
-            arrays = {
-                info.filename.removesuffix(".npy"): _member(archive, info)
-                for info in archive.infolist()
-            }
-        if lacking := {HEADER, DIGEST} - arrays.keys():
-            raise ValueError(f"it lacks its {' and '.join(sorted(lacking))}")
-        stated = arrays.pop(DIGEST).tobytes()
-        if stated != digest_by_name(arrays).encode():
-            raise ValueError("its contents are not those it was written with")
-        header = parse(arrays.pop(HEADER).tobytes())
-        if not isinstance(header, dict) or header.get("kind") not in kinds:
-            raise ValueError(f"it is not a {kind}")
+        return unpacked(content_of(path), kinds, restore)
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except Exception as error:  # a file made to do harm may raise anything
         raise ValueError(
-            f"{path} is not a {kind} saved by sparker, or is damaged: {error}"
+            f"{os.fspath(path)} is not a {' or '.join(kinds)} saved by this version of sparker, or "
+            f"is damaged: {error}"
         ) from error
-    return header, arrays
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a file was written by ``write``, as far as its list of parts tells."""
-    try:
-        _check_kind(path)
-        with zipfile.ZipFile(path) as archive:
-            return f"{HEADER}.npy" in archive.namelist()
-    except Exception:  # as above
-        return False
-
-
-def _check_kind(path: Path) -> None:
-    """Refuse devices and pipes: the end of an archive is looked for, and these may have none."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise ValueError("it is no ordinary file")
-
-
-def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
-    """Before any part is read: each is there once, and all of them fit into file and memory."""
-    sizes = {info.filename: info.file_size for info in archive.infolist()}
-    if len(sizes) < len(archive.infolist()):
-        raise ValueError("it has a part twice")
-    total = sum(sizes.values())
-    if total > size:
-        raise ValueError("its parts claim to be larger than the whole")
-    needed = COPIES * total + BYTES_A_CHARACTER * sizes.get(f"{HEADER}.npy", 0)
-    free = free_on_machine()
+def unpacked(content: bytes, kinds: Mapping[str, Any], restore: Restore | None = None) -> Any:
+    """Return the value of the content of a file; see ``read``."""
+    about = _about(content)
+    kind, header = about.get("kind", ""), about.get(HEADER, "").encode()
+    if kind not in kinds:
+        raise ValueError(f"it is a {kind}")
+    needed, free = COPIES * len(content) + BYTES_A_CHARACTER * len(header), free_on_machine()
     if needed > free:
         raise ValueError(
             f"to read it takes {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
         )
+    arrays = safetensors.load(content)
+    if about.pop("digest", "") != _digest(about, arrays):
+        raise ValueError("its contents are not those it was written with")
+    if msgspec.json.encode(msgspec.json.decode(header)) != header:
+        raise ValueError("a key stands in it twice")
+
+    def restored(wanted: type, found: Any) -> Any:
+        if wanted is np.ndarray:
+            name, dtype = msgspec.convert(found, tuple[str, str])
+            return _as_given(arrays[name], np.dtype(dtype))
+        if restore is None or wanted not in restore:
+            raise NotImplementedError(f"nothing makes a {wanted.__name__}")
+        return restore[wanted](found)
+
+    value = msgspec.json.decode(header, type=kinds[kind], dec_hook=restored)
+    if problems := list(array_problems(value, kinds[kind], {})):
+        raise ValueError("; ".join(problems))
+    return value
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    if info.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{info.filename} is compressed")  # and may be any size once unpacked
-    with archive.open(info) as file:
-        content = io.BytesIO(file.read())
-    version = np.lib.format.read_magic(content)
-    header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    shape, _, dtype = header[version](content)
-    if dtype.hasobject:
-        raise ValueError(f"{info.filename} holds Python objects")
-    size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    if size != len(content.getbuffer()) - content.tell():
-        raise ValueError(f"{info.filename} does not have the size it claims")
-    content.seek(0)
-    return np.lib.format.read_array(content, allow_pickle=False)
+def content_of(path: str | os.PathLike[str]) -> bytes:
+    """Return all bytes of an ordinary file; refuse links, pipes, devices and what is too large."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError("it is a link, which is not followed; name the file itself") from None
+        raise
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no ordinary file")
+        if COPIES * found.st_size > free_on_machine():
+            raise ValueError(
+                f"it has {found.st_size / 2**30:.1f} GiB, more than memory is free for"
+            )
+        return file.read()
+
+
+def is_archive(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file was written by ``write``, as far as its metadata tells."""
+    with suppress(Exception), open(path, "rb") as file:
+        return Path(path).is_file() and bool(_about(_start(file)))
+    return False
+
+
+def array_problems(value: Any, declared: Any, axes: dict[str, int], at: str = "") -> Iterator[str]:
+    """Yield what is wrong with the arrays in a value, by what its types declare of them."""
+    if get_origin(declared) is Annotated:
+        of, *specs = get_args(declared)
+        for spec in specs:
+            if isinstance(spec, ArraySpec) and isinstance(value, np.ndarray):
+                if problem := spec.problem(value, axes):
+                    yield f"{at} {problem}"
+        declared = of
+    if isinstance(value, dict | tuple | list) and not hasattr(value, "_fields"):
+        inner = [of for of in get_args(declared) if of is not Ellipsis][-1:] or [Any]
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from array_problems(item, inner[0], axes, at)
+    elif is_dataclass(value) or isinstance(value, msgspec.Struct) or hasattr(value, "_fields"):
+        for name, of in _fields(type(value)).items():
+            yield from array_problems(getattr(value, name), of, axes, f"{at}.{name}".strip("."))
+    elif declared is not None:
+        for of in get_args(declared):  # one of several types
+            if get_origin(of) is Annotated:
+                yield from array_problems(value, of, axes, at)
+
+
+@cache
+def _fields(of: type) -> dict[str, Any]:
+    return get_type_hints(of, include_extras=True)
+
+
+def _about(content: bytes) -> dict[str, str]:
+    """Return the metadata of a file of ours."""
+    size = int.from_bytes(content[:8], "little")
+    if content[:2] == b"PK" or not 0 < size <= min(len(content) - 8, MAX_HEADER):
+        raise ValueError("it has another format, which an older version may have written")
+    about = msgspec.json.decode(content[8 : 8 + size], type=dict[str, Any]).get("__metadata__", {})
+    about = msgspec.convert(about, dict[str, str])
+    if about.get("format") != FORMAT:
+        raise ValueError("sparker did not write it")
+    if about.get("version") != VERSION:
+        raise ValueError(f"its format has version {about.get('version')}, not {VERSION}")
+    return about
+
+
+def _start(file: BinaryIO) -> bytes:
+    size = file.read(8)
+    return size + file.read(min(int.from_bytes(size, "little"), MAX_HEADER))
+
+
+def _digest(about: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> str:
+    text = msgspec.json.encode(dict(sorted(about.items())))
+    return digest_by_name({**arrays, HEADER: np.frombuffer(text, np.uint8)})
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """Return what safetensors can hold: times as whole numbers, texts as JSON."""
+    if array.dtype.kind in "OSU":
+        return np.frombuffer(msgspec.json.encode(array.tolist()), np.uint8)
+    return array.view(np.int64) if array.dtype.kind in "mM" else array
+
+
+def _as_given(stored: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    if dtype.kind not in "OU":
+        return stored.view(dtype) if dtype.kind in "mM" else stored
+    cells = msgspec.json.decode(stored.tobytes(), type=Cells)
+    found = np.empty(len(cells), object)
+    found[:] = cells
+    return found if dtype.kind == "O" else np.array([str(cell) for cell in cells])
