@@ -9,38 +9,42 @@ number of looks until a false alarm is at least 1/alpha.
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Unpack, overload
 
+import msgspec
 import numpy as np
+from msgspec import to_builtins
+from msgspec.structs import asdict
 from numpy.typing import ArrayLike
 
 from sparker import together
-from sparker.betting import saved
-from sparker.betting.process import Process
-from sparker.betting.scan import ground
+from sparker.betting.process import Process, SavedProcess
 from sparker.calibration.settings import option, option_name
 from sparker.config import TestKeywords, from_keywords
 from sparker.detect import test
 from sparker.engine.preprocess import Preprocess, Transform
-from sparker.engine.sample import as_points
+from sparker.history import FileVersion, LookRecord, tested_before
 from sparker.intake import one_sample, told
 from sparker.result import TestResult
 from sparker.system import archive
-from sparker.system.digest import digest
+from sparker.system.archive import ArraySpec
+from sparker.system.atomic import whole_file
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import Encoding
 from sparker.tables.frames import as_table
 from sparker.tables.rows import MISSING_VALUES, more_rows
 from sparker.tables.table import Table
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 KIND = "anytime monitor"
-STATE = "state of an anytime monitor"
 
 MIN_ROWS = 100
 """Of a reference; a tenth of this could not tell a stream of nothing but anomalies from chance."""
+
+N_ROWS_SHOWN = 3
 
 MAX_LOG = 700.0
 """Wealth beyond its exponential is said to be that."""
@@ -67,6 +71,25 @@ class AnytimeLook(NamedTuple):
     cautions: tuple[Caution, ...] = ()
     """What looks suspicious in the batch."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; the rows it is about only if there is an alarm."""
+        line: dict[str, Any] = {
+            "look": self.number,
+            "p_value": self.p_value,
+            "wealth": self.wealth,
+            "alarm": self.alarm,
+            "rows": len(self.payoffs),
+            "rows_so_far": self.n_rows,
+            "seen_by": self.seen_by,
+            "warnings": [one.text for one in self.cautions],
+        }
+        if self.alarm:
+            best = np.argsort(-self.payoffs, kind="stable")[:N_ROWS_SHOWN]
+            line["highest_payoffs"] = [
+                {"row": int(i), "payoff": float(self.payoffs[i])} for i in best
+            ]
+        return line
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AnytimeMonitor:
@@ -81,22 +104,40 @@ class AnytimeMonitor:
     preprocess: Preprocess
     transform: Transform
     seed: int
+    alpha: float
+    """The probability of a false alarm, ever; with ``change``, one over the mean number of looks
+    until there is one."""
     process: Process
     best: float = -np.inf
     """The largest logarithm of the wealth; with ``change``, since the last alarm."""
-    n_looks: int = 0
+    history: list[LookRecord] = field(default_factory=list)
+    """The looks so far."""
 
     @classmethod
     def start(
-        cls, reference: ArrayLike, *, change: bool = False, **settings: Unpack[TestKeywords]
+        cls,
+        reference: ArrayLike,
+        *,
+        alpha: float = 0.01,
+        change: bool = False,
+        **settings: Unpack[TestKeywords],
     ) -> "AnytimeMonitor":
-        """Begin to watch, with a reference that holds no anomalies.
+        """Begin to monitor a stream, with a reference that holds no anomalies.
 
-        With ``change``, look for a change at any time, again and again; without, for any difference
-        from the reference, once. The other arguments are those of ``sparker.test`` that say what to
-        do with columns, ``preprocess`` and ``seed``, which decides the half of the reference that
-        is learned from. The other half is held back, and tells what bets are worth.
+        Args:
+            reference: anomaly-free rows, as for ``sparker.test``. Half of them, drawn at random,
+                are learned from; the others are held back, and decide what bets are worth.
+            alpha: the probability that there is ever a false alarm. With ``change``, there are at
+                least 1/alpha looks between false alarms, on average.
+            change: look for a change at any time, again and again; without it, for any difference
+                from the reference, once.
+            **settings: those of ``sparker.test`` for columns, ``preprocess`` and ``seed``.
+
+        Raises:
+            ValueError: if alpha is no level, or the reference cannot be used.
         """
+        if not 0 < alpha < 1:
+            raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
         config = from_keywords(dict(settings))
         together.check({*config.features, "anytime"})
         table = as_table("reference", reference)
@@ -124,6 +165,7 @@ class AnytimeMonitor:
             preprocess=config.preprocess,
             transform=transform,
             seed=int(config.seed),
+            alpha=alpha,
             process=process,
         )
 
@@ -132,8 +174,38 @@ class AnytimeMonitor:
         """Whether a change is looked for again and again."""
         return self.process.change
 
+    looks: ClassVar[None] = None
+    """None are planned."""
+
     @property
-    def names(self) -> tuple[str, ...]:
+    def alarm_stays(self) -> bool:
+        """Whether every look after an alarm is one, too."""
+        return not self.change
+
+    def explained(self, look: AnytimeLook, batch: ArrayLike) -> TestResult:
+        """Return what is known of a batch that raised an alarm."""
+        return self.explain(batch, progress=False)
+
+    def figure(self) -> "Figure":
+        """Draw the wealth of all looks, and their p-values below it."""
+        from matplotlib.figure import Figure
+
+        from sparker.plots import trend, wealth
+
+        figure = Figure(figsize=(8, 6), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
+        looks = [asdict(look) for look in self.history]
+        wealth(looks, needed=(2 if self.change else 1) / self.alpha, ax=above)
+        trend(looks, alpha=None if self.change else self.alpha, ax=below)
+        return figure
+
+    @property
+    def beside(self) -> list[str]:
+        """The columns that are no features, but that batches need: none."""
+        return []
+
+    @property
+    def columns(self) -> tuple[str, ...]:
         """The names of the columns that are compared, where there are any."""
         return tuple(one.name for one in self.encoding.columns) if self.encoding.named else ()
 
@@ -143,47 +215,90 @@ class AnytimeMonitor:
         looks = self.process.n_looks if self.change else 1
         return float(min(1.0, max(looks, 1) * np.exp(-self.best)))
 
-    def look(self, batch: ArrayLike, *, alpha: float = 0.05) -> AnytimeLook:
-        """Bet on the rows of a batch, of one row or many, and say how it stands.
+    @overload
+    def look(self, batch: ArrayLike) -> AnytimeLook: ...
+
+    @overload
+    def look(
+        self, batch: ArrayLike, *, key: str | None = None, file: FileVersion | None = None
+    ) -> AnytimeLook | None: ...
+
+    def look(
+        self, batch: ArrayLike, *, key: str | None = None, file: FileVersion | None = None
+    ) -> AnytimeLook | None:
+        """Bet on the rows of a batch, of one row or many, and return how it stands.
 
         There is an alarm once the p-value is at most alpha; without ``change`` it stays. With it,
         there is one where the wealth reaches 2/alpha, and all bets begin anew after it.
+
+        Args:
+            batch: rows with the columns of the reference.
+            key: a name of the batch; one that was bet on under this name already is skipped.
+                Without a key, rows always count.
+            file: the version of the file that the batch comes from; one that was bet on already is
+                skipped.
+
+        Returns:
+            The look, or None if the batch was skipped.
+
+        Raises:
+            ValueError: if the rows cannot be encoded as those of the reference were.
         """
-        check_alpha(alpha)
+        rows = as_table("the batch", batch)
+        if tested_before(self.history, rows, key, file) is not None:
+            return None
         encoded, noted = more_rows("the batch", batch, self.encoding, self.missing)
         points = encoded.points.astype(float)
         noted = told((*noted, *self._strays(points)), strict=False, caller=2)
         fitted = self.transform(points)
-        wealth, leading = self.process.look(fitted)
-        self.n_looks += 1
-        self.best = max(self.best, wealth)
-        p_value = self.p_value
-        alarm = p_value <= alpha if not self.change else wealth >= np.log(2 / alpha)
-        if alarm and self.change:
+        log_wealth, leading = self.process.look(fitted)
+        self.best = max(self.best, log_wealth)
+        p_value, wealth = self.p_value, float(np.exp(min(log_wealth, MAX_LOG)))
+        alarm = bool(p_value <= self.alpha)
+        if self.change and (alarm := bool(log_wealth >= np.log(2 / self.alpha))):
             self.process.begin_anew()
             self.best = -np.inf
+        number = len(self.history) + 1
+        self.history.append(
+            LookRecord(
+                number=number,
+                rows=len(points),
+                p_value=p_value,
+                alarm=alarm,
+                wealth=wealth,
+                key=key,
+                file=file,
+            )
+        )
         return AnytimeLook(
-            self.n_looks,
+            number,
             self.process.n_rows,
-            float(np.exp(min(wealth, MAX_LOG))),
+            wealth,
             p_value,
-            bool(alarm),
+            alarm,
             leading.kind,
             leading.witness.payoffs(fitted),
             noted,
         )
 
-    def watch(self, batches: Iterable[ArrayLike], *, alpha: float = 0.05) -> Iterator[AnytimeLook]:
-        """Look at batch after batch."""
-        check_alpha(alpha)
-        for batch in batches:
-            yield self.look(batch, alpha=alpha)
+    def watch(self, batches: Iterable[ArrayLike]) -> Iterator[AnytimeLook]:
+        """Look at batch after batch.
 
-    def test(self, batch: ArrayLike, **settings: Unpack[TestKeywords]) -> TestResult:
+        Args:
+            batches: several batches.
+        """
+        for batch in batches:
+            yield self.look(batch)
+
+    def explain(self, batch: ArrayLike, **settings: Unpack[TestKeywords]) -> TestResult:
         """Test one batch by itself against the whole reference, to see what an alarm is about.
 
         It changes nothing in the bets. Its p-value is that of this batch alone, chosen because of
         an alarm perhaps: the alarm stands on its own.
+
+        Args:
+            batch: rows with the columns of the reference.
+            **settings: those of ``sparker.test``.
         """
         encoded, _ = more_rows("the batch", batch, self.encoding, self.missing)
         names = tuple(self.encoding.names)
@@ -197,90 +312,97 @@ class AnytimeMonitor:
         n_rows, n_features = self.reference.shape
         for_what = "changes" if self.change else "any difference"
         return (
-            f"anytime monitor for {for_what} in {n_features} features: {n_rows} reference rows, "
-            f"{n_rows - self.n_learned_from} of them held back; {self.n_looks} looks so far"
+            f"anytime monitor for {for_what} in {n_features} features at alpha = {self.alpha:g}: {n_rows} reference rows, "
+            f"{n_rows - self.n_learned_from} of them held back; {len(self.history)} looks so far"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its level, its looks and their history as JSON has them."""
+        return {
+            "format": KIND,
+            "reference_rows": len(self.reference),
+            "alpha": self.alpha,
+            "planned_looks": self.looks,
+            "looks": [to_builtins(look) for look in self.history],
+        }
 
     def __repr__(self) -> str:
         return f"<A{self.summary()[1:]}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, which ``load`` reads; no code is stored in it."""
-        header, arrays = self._state()
-        header |= {
-            "encoding": self.encoding.to_dict(),
-            "missing": self.missing,
-            "preprocess": option_name("preprocess", self.preprocess),
-            "seed": self.seed,
-            "change": self.change,
-            "n_learned_from": self.n_learned_from,
-        }
-        arrays |= {f"transform_{name}": part for name, part in self.transform._asdict().items()}
-        arrays |= {"reference": self.reference, "widths": self.process.beside.widths}
-        archive.write(Path(path), {"kind": KIND, **header}, arrays)
+        """Write the monitor with its history to one file, whole or not at all.
 
-    def save_state(self, path: str | os.PathLike[str], **more: Any) -> None:
-        """Write only what changes from look to look; the reference stays in the file of ``save``.
-
-        ``more`` are plain values that belong to it, such as the place in the stream.
+        Args:
+            path: where.
         """
-        header, arrays = self._state()
-        archive.write(Path(path), {"kind": STATE, **header, "more": more}, arrays)
+        with whole_file(path) as file:
+            file.write(self.packed())
 
-    def load_state(self, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Go on from a state that ``save_state`` wrote; give what was saved with it."""
-        header, arrays = archive.read(Path(path), STATE)
-        try:
-            if header["of"] != self._digest:
-                raise ValueError("it belongs to another reference or other settings")
-            self._go_on(header, arrays)
-            return dict(header["more"])
-        except archive.DAMAGE as error:
-            raise ValueError(f"{path} is no {STATE} that goes with this one: {error}") from error
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "AnytimeMonitor":
-        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm."""
-        return cls.restored(path, *archive.read(Path(path), KIND))
-
-    def embedded_by(self, embed: Any) -> "AnytimeMonitor":
-        """Refuse an embedder: streams are watched by numbers."""
-        raise ValueError("an anytime monitor embeds nothing; give it rows of numbers, and no embed")
-
-    @classmethod
-    def restored(
-        cls, path: object, header: dict[str, Any], arrays: dict[str, np.ndarray]
-    ) -> "AnytimeMonitor":
-        """A monitor of what an archive held."""
-        try:
-            made = cls(**_unpacked(header, arrays))
-            if header["of"] != made._digest:
-                raise ValueError("its bets are on another reference")
-            made._go_on(header, arrays)
-        except archive.DAMAGE as error:
-            raise ValueError(f"{path} is not an {KIND} of this version: {error}") from error
-        return made
-
-    @cached_property
-    def _digest(self) -> str:
-        """What bets depend on beside the stream."""
-        parts = [self.reference, *self.transform, np.array([self.n_learned_from, self.change])]
-        return digest(*parts)
-
-    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        header, arrays = saved.pack(self.process)
-        best = None if np.isinf(self.best) else self.best
-        return {**header, "of": self._digest, "best": best, "looks": self.n_looks}, arrays
-
-    def _go_on(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        best, looks = header["best"], header["looks"]
-        if not isinstance(looks, int) or looks < 0 or not isinstance(best, float | None):
-            raise ValueError("its looks cannot be counted")
-        before = self.process
-        self.process = saved.unpack(
-            header, arrays, before.beside, before.held_back, change=before.change
+    def packed(self) -> bytes:
+        """Return the content of its file."""
+        saved = SavedAnytime(
+            reference=self.reference,
+            n_learned_from=self.n_learned_from,
+            encoding=self.encoding.to_dict(),
+            missing=self.missing,
+            preprocess=option_name("preprocess", self.preprocess),
+            transform=self.transform,
+            seed=self.seed,
+            alpha=self.alpha,
+            process=self.process.saved(),
+            best=None if np.isinf(self.best) else self.best,
+            history=tuple(self.history),
         )
-        self.best, self.n_looks = -np.inf if best is None else best, looks
+        return archive.packed(KIND, saved)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], embed: Any = None) -> "AnytimeMonitor":
+        """Read what ``save`` wrote; whatever the file holds instead, it can do no harm.
+
+        Args:
+            path: the file.
+            embed: refused, since an anytime monitor embeds nothing.
+
+        Returns:
+            The monitor, which goes on where it was.
+
+        Raises:
+            ValueError: if the file holds anything else.
+        """
+        with archive.reading(path, KIND):
+            return cls.restored(
+                archive.unpacked(archive.content_of(path), {KIND: SavedAnytime}), embed
+            )
+
+    @classmethod
+    def restored(cls, saved: "SavedAnytime", embed: Any = None) -> "AnytimeMonitor":
+        """Return the monitor of what a file has."""
+        if embed is not None:
+            raise ValueError("an anytime monitor embeds nothing; leave embed (--embed) out")
+        points, n = saved.reference, saved.n_learned_from
+        encoding = Encoding.from_dict(saved.encoding)
+        if saved.missing not in MISSING_VALUES or not n < len(points):
+            raise ValueError("its settings are none")
+        if len(encoding.features) != points.shape[1]:
+            raise ValueError("its encoding is of other columns")
+        first, second = np.split(saved.transform(points), [n])
+        if not (np.isfinite(first).all() and np.isfinite(second).all()):
+            raise ValueError("its transformation is none")
+        if saved.process.recent.shape[1] != second.shape[1]:
+            raise ValueError("its bets are on other columns")
+        return cls(
+            reference=points,
+            n_learned_from=n,
+            encoding=encoding,
+            missing=saved.missing,
+            preprocess=option("preprocess", saved.preprocess),
+            transform=saved.transform,
+            seed=saved.seed,
+            alpha=saved.alpha,
+            process=saved.process.restored(first, second),
+            best=-np.inf if saved.best is None else saved.best,
+            history=list(saved.history),
+        )
 
     def _strays(self, points: np.ndarray) -> list[Caution]:
         dropped = self.transform.dropped
@@ -296,45 +418,17 @@ class AnytimeMonitor:
         ]
 
 
-def check_alpha(alpha: float) -> None:
-    """Refuse what is no level."""
-    if not 0 < alpha < 1:
-        raise ValueError(f"need 0 < alpha < 1, got {alpha}")
+class SavedAnytime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """All of an anytime monitor, as its file has it."""
 
-
-def _unpacked(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The fields of a monitor; one of ``archive.DAMAGE`` where they cannot be those of any."""
-    reference, widths = as_points("reference", arrays["reference"]), arrays["widths"]
-    n, change, seed = header["n_learned_from"], header["change"], header["seed"]
-    encoding = Encoding.from_dict(header["encoding"])
-    if header["missing"] not in MISSING_VALUES or not isinstance(change, bool):
-        raise ValueError("its settings are none")
-    if not isinstance(n, int) or not 0 < n < len(reference):
-        raise ValueError(f"{n!r:.40} of {len(reference)} rows are learned from")
-    if not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise ValueError(f"its seed is {seed!r:.40}")
-    if len(encoding.features) != reference.shape[1]:
-        raise ValueError("its encoding is of other columns")
-    if widths.ndim != 1 or not len(widths) or not np.all((widths > 0) & np.isfinite(widths)):
-        raise ValueError("its widths are none")
-    transform = Transform(*(arrays[f"transform_{name}"] for name in Transform._fields))
-    first, second = np.split(transform(reference), [n])
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise ValueError("its transformation is none")
-    process = Process(
-        beside=ground(first, widths),
-        held_back=second,
-        change=change,
-        usual=np.empty(0),
-        recent=np.empty((0, first.shape[1])),
-    )
-    return {
-        "reference": reference,
-        "n_learned_from": n,
-        "encoding": encoding,
-        "missing": header["missing"],
-        "preprocess": option("preprocess", header["preprocess"]),
-        "transform": transform,
-        "seed": seed,
-        "process": process,
-    }
+    reference: Annotated[np.ndarray, ArraySpec("N features")]
+    n_learned_from: Annotated[int, msgspec.Meta(ge=1)]
+    encoding: dict[str, Any]
+    missing: str
+    preprocess: str
+    transform: Transform
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+    alpha: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    process: SavedProcess
+    best: float | None
+    history: tuple[LookRecord, ...]

@@ -1,27 +1,35 @@
 """Results and monitors from their files, whichever it is."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 from sparker.anytime import KIND as ANYTIME
-from sparker.anytime import AnytimeMonitor
+from sparker.anytime import AnytimeMonitor, SavedAnytime
 from sparker.findings.saved import KIND as RESULT
 from sparker.monitor import KIND as MONITOR
 from sparker.monitor import Monitor
+from sparker.monitor_file import SavedMonitor
 from sparker.result import TestResult
 from sparker.system import archive
 
-KINDS: dict[str, Any] = {RESULT: TestResult, MONITOR: Monitor, ANYTIME: AnytimeMonitor}
+SAVED: dict[str, Any] = {RESULT: TestResult, MONITOR: SavedMonitor, ANYTIME: SavedAnytime}
+"""The types of what files hold, by what it is called."""
 
 
 def load(path: str | os.PathLike[str], embed: Any = None) -> TestResult | Monitor | AnytimeMonitor:
-    """What ``save`` wrote: a result or a monitor; whatever else is there does no harm.
+    """Return the result or monitor that ``save`` wrote; other contents do no harm.
 
-    A function that embedded texts or pictures is not in the file: give it as ``embed`` again where
-    further rows are to be embedded.
+    Args:
+        path: the file.
+        embed: the function that embedded texts or pictures, which no file can hold, where further
+            rows are to be embedded.
+
+    Raises:
+        ValueError: if the file holds anything else, or is damaged.
     """
-    header, contents = archive.read(Path(path), *KINDS)
-    found: TestResult | Monitor | AnytimeMonitor
-    found = KINDS[header["kind"]].restored(path, header, contents)
-    return found if embed is None else found.embedded_by(embed)
+    with archive.reading(path, *SAVED):
+        found = archive.unpacked(archive.content_of(path), SAVED)
+        homes: dict[type, Any] = {SavedMonitor: Monitor, SavedAnytime: AnytimeMonitor}
+        restored: TestResult | Monitor | AnytimeMonitor
+        restored = homes.get(type(found), TestResult).restored(found, embed)
+        return restored

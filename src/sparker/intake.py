@@ -389,7 +389,7 @@ def _aligned(
     ignore = {*listed(config.ignore), *beside}
     named = [*listed(config.columns), *listed(config.keep)]
     wanted = listed(config.columns) or [name for name in calls if name not in ignore]
-    embedded = _embedded_column(config, tables)
+    embedded = embedded_column(config, tables)
     if embedded is not None and embedded not in wanted:
         wanted.append(embedded)
         named.append(embedded)
@@ -443,7 +443,7 @@ def _fitted(
     left_out = [LeftOut(name, "it was to be ignored") for name in listed(config.ignore)]
     problems, noted = [], []
     finite = np.all([table.finite for table in tables.values()], axis=0)
-    column, embedder = _embedded_column(config, tables), config.embedder
+    column, embedder = embedded_column(config, tables), config.embedder
     for i, place in enumerate(places):
         name = first.columns[i] if first.columns else f"column {place}"
         parts = {of: table.column(i) for of, table in tables.items()}
@@ -507,7 +507,7 @@ def _fitted(
     return encoding, kept, noted
 
 
-def _embedded_column(config: TestConfig, tables: dict[str, Table]) -> str | None:
+def embedded_column(config: TestConfig, tables: dict[str, Table]) -> str | None:
     """The column that is embedded, as the user named it."""
     if config.embed is None:
         return None

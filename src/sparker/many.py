@@ -1,9 +1,8 @@
 """Many samples against one reference: which of them differ, at a false discovery rate?
 
-Each sample is tested as ``sparker.test`` does, with toys of its own, or samples of one size share
-toys that are made once (``sparker.shared``). Both give each an exact p-value; a monitor's toys give
-nearly one. What is made of all of them together is Benjamini and Hochberg's list. ``docs/many.md``
-says what each assumes, and has the measured levels and rates of false discoveries.
+Each sample is tested by ``sparker.test``, with toys of its own and an exact p-value; all together
+give Benjamini and Hochberg's list. ``docs/many.md`` says what that assumes, and has the measured
+levels and rates of false discoveries.
 """
 
 import os
@@ -11,9 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,15 +19,13 @@ from numpy.typing import ArrayLike
 from sparker import together
 from sparker.by_name import FAULTS, folder_of, named, quietly, seed_of
 from sparker.calibration.false_discovery import fewest_listed
+from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import plain
 from sparker.config import TestConfig, TestKeywords, from_keywords
 from sparker.detect import conclude, prepare
 from sparker.findings.many import Many, SampleOutcome
 from sparker.findings.words import LEVEL
-from sparker.monitor import Monitor
 from sparker.result import TestResult
-from sparker.shared import TABLE, SharedCalibration
-from sparker.streaming.reference import Streamed
 from sparker.system.progress import OnProgress, reporter
 from sparker.system.versions import versions
 from sparker.tables.frames import as_table
@@ -38,9 +34,6 @@ OnResult = Callable[[str, TestResult], None]
 """Told the name of a sample and all that was found, of which only some lines are kept."""
 
 Outcome = tuple[str, TestResult | Exception]
-
-Tests = Callable[[Any, Mapping[str, Any], TestConfig, float], Iterator[Outcome]]
-"""The reference, the samples, the settings, up to which p-value to explain -> what was found."""
 
 
 class ManyResult(Many):
@@ -57,35 +50,37 @@ class ManyResult(Many):
 
 
 def test_many(
-    reference: ArrayLike | Monitor,
+    reference: ArrayLike,
     samples: Mapping[str, Any] | Sequence[Any],
     *,
     fdr: float = 0.1,  # noqa: PT028
-    shared: bool = False,  # noqa: PT028
     on_result: OnResult | None = None,  # noqa: PT028
     **settings: Unpack[TestKeywords],
 ) -> ManyResult:
     """Test each of many samples against one reference, and list those that differ.
 
-    Of the samples in the list at most a share ``fdr`` is fine, on average (Benjamini and Hochberg).
-    A sample that cannot be read or tested is said so in its line, and stops none of the others.
+    Of the samples in the list at most a share ``fdr`` does not differ, on average (Benjamini and
+    Hochberg). A sample that cannot be read or tested has an error in its line, and stops none of
+    the others.
 
     Args:
-        reference: anomaly-free rows, as for ``sparker.test``, read once; or a ``Monitor``, whose
-            toys all samples then share, with its settings and its measured level.
+        reference: anomaly-free rows, as for ``sparker.test``, read once.
         samples: the samples by name, or one after the other: arrays, data frames, files. Files are
             read when it is their turn.
         fdr: the false discovery rate of the list.
-        shared: whether samples of one size share their toys, which are then made once. That takes
-            a reference of ``n_toys`` times as many rows as a sample has: every toy takes rows of
-            its own out of it. With ``null=Simulator(rows or function)`` it takes them from there
-            and leaves the reference whole.
         on_result: called with the name of each sample and its whole ``TestResult``, to save it or
             to write its report; afterwards only some lines of it are kept.
         **settings: those of ``sparker.test``. ``groups`` and ``strata`` are names of columns that
             all samples have. ``store`` has a folder for each sample: a call that was ended goes on.
-            ``explain`` is about samples whose p-value is at most ``fdr`` or 5 %, for only these can
-            be listed.
+            Toys stop early unless ``stop=None``; without ``n_toys`` there are as many as one
+            sample alone needs to be listed, 300 at least. ``explain`` is about samples whose
+            p-value is at most ``fdr`` or 5 %, for only these can be listed.
+
+    Returns:
+        A line for each sample, ranked.
+
+    Raises:
+        ValueError: if the settings are wrong, or if no sample can be tested.
 
     >>> import numpy as np
     >>> import sparker
@@ -93,23 +88,27 @@ def test_many(
     >>> reference = rng.normal(size=(400, 2))
     >>> runs = {f"run {i}": rng.normal(size=(50, 2)) for i in range(6)}
     >>> runs["run 3"][:8] = [2, 2] + 0.1 * rng.normal(size=(8, 2))
-    >>> found = sparker.test_many(reference, runs, n_toys=99)
-    >>> found.found, round(float(found.q_values.min()), 3)
-    (['run 3'], 0.06)
+    >>> found = sparker.test_many(reference, runs)
+    >>> found.found, bool(found.q_values.min() < 0.1)
+    (['run 3'], True)
     """
     began = time.perf_counter()
-    config = from_keywords(dict(settings))
+    config = from_keywords({"stop": Sequential(), **settings})
     given = named(samples)
-    tests: Tests = _with_shared_toys if shared else _one_by_one
-    if isinstance(reference, Monitor):
-        config, tests = _as_calibrated(reference, config, settings, shared=shared), _by_monitor
-    known = _Known.of(reference, config, shared=shared)
-    together.check(known.features)
-    _check_fdr(fdr, config, len(given), shared=shared)
-    explain_up_to = max(fdr, LEVEL)
+    if not 0 < fdr < 1:
+        raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
+    n_aside = 0 if config.stop is None else config.stop.table
+    if "n_toys" not in settings:
+        config = replace(config, n_toys=max(300, int(np.ceil(len(given) / fdr)) - 1 + n_aside))
+    by_row = any(not isinstance(one, str | None) for one in (config.groups, config.strata))
+    together.check({*config.features, "many", *(["row by row"] if by_row else [])})
+    _check_fdr(fdr, config, len(given), n_aside)
+    rows: Any = reference
+    if not callable(config.reference_weights):  # which are given rows as they came
+        rows = as_table("reference", reference)
     outcomes, common = {}, None
     try:
-        for name, found in tests(known.rows, given, config, explain_up_to):
+        for name, found in _one_by_one(rows, given, config, max(fdr, LEVEL)):
             seed = seed_of(config, name)
             if isinstance(found, Exception):
                 outcomes[name] = SampleOutcome.failed(name, seed, _said(found))
@@ -129,7 +128,6 @@ def test_many(
     return ManyResult(
         samples=tuple(outcomes[name] for name in given),
         fdr=fdr,
-        shared=tests is not _one_by_one,
         frame=common.frame,
         n_reference=common.n_reference,
         settings=_common(config, common),
@@ -141,28 +139,6 @@ def test_many(
 
 
 test_many.__test__ = False  # type: ignore[attr-defined]  # no test case, whatever pytest thinks
-
-
-class _Known(NamedTuple):
-    """The reference, read once, and all features that may not go together."""
-
-    rows: Any
-    features: set[str]
-
-    @classmethod
-    def of(cls, reference: Any, config: TestConfig, *, shared: bool) -> "_Known":
-        features = {*config.features, "many"}
-        if shared:
-            features |= {"shared"}
-        if any(not isinstance(one, str | None) for one in (config.groups, config.strata)):
-            features |= {"row by row"}
-        if isinstance(reference, Streamed):
-            return cls(reference, {*features, "streamed"})
-        if isinstance(reference, Monitor):
-            return cls(reference, features)
-        if callable(config.reference_weights):  # of rows as they came
-            return cls(reference, features)
-        return cls(as_table("reference", reference), features)
 
 
 def _one_by_one(
@@ -205,59 +181,8 @@ def _tested(
         return error
 
 
-def _with_shared_toys(
-    reference: Any, given: Mapping[str, Any], config: TestConfig, explain_up_to: float
-) -> Iterator[Outcome]:
-    """Samples of one size with the same toys."""
-    with quietly():
-        calibration = SharedCalibration.of(reference, given, config)
-    yield from calibration.unread.items()
-    with reporter(config.progress, calibration.n_experiments) as on_progress:
-        yield from calibration.tests(partial(seed_of, config), explain_up_to, on_progress)
-
-
-def _by_monitor(
-    monitor: Monitor, given: Mapping[str, Any], config: TestConfig, explain_up_to: float
-) -> Iterator[Outcome]:
-    """Samples with the toys of a monitor; one of a new size waits until its toys are made."""
-    with reporter(config.progress, len(given)) as on_progress:
-        for place, name in enumerate(given, 1):
-            found: TestResult | Exception
-            try:
-                with quietly():
-                    found = monitor.test(given[name], explain=False)
-                    if config.explain and found.p_value <= explain_up_to:
-                        found = monitor.test(given[name])
-            except FAULTS as error:
-                found = error
-            yield name, found
-            on_progress(place)
-
-
-def _as_calibrated(
-    monitor: Monitor, config: TestConfig, settings: Mapping[str, Any], *, shared: bool
-) -> TestConfig:
-    """The settings that a monitor decided before."""
-    decided = [name for name in settings if name not in ("explain", "progress")]
-    decided += ["shared"] * shared
-    if decided:
-        raise ValueError(
-            f"a monitor was calibrated with settings of its own: leave out {', '.join(decided)}"
-        )
-    return replace(config, n_toys=monitor.n_toys, seed=monitor.seed, combine=monitor.combine)
-
-
-def _check_fdr(fdr: float, config: TestConfig, n_samples: int, *, shared: bool) -> None:
-    if not 0 < fdr < 1:
-        raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
-    stop = config.stop
-    n_aside = TABLE if shared else 0 if stop is None else stop.table
+def _check_fdr(fdr: float, config: TestConfig, n_samples: int, n_aside: int) -> None:
     n_compared = int(config.n_toys) - n_aside
-    if n_compared < 1:
-        raise ValueError(
-            f"n_toys must be more than the {n_aside} toys that put readings on one scale where "
-            f"toys are shared, got {config.n_toys}"
-        )
     if fewest_listed(n_samples, fdr, 1 / (n_compared + 1)) is None:
         raise ValueError(
             f"{n_compared} toys resolve p-values down to {1 / (n_compared + 1):.2g}, so no sample "

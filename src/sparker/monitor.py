@@ -1,389 +1,376 @@
-"""Calibrate once, test many batches in the time of one fit each.
+"""A reference with its settings, a level and planned looks: batch after batch is tested against it.
 
-The toys are splits of the reference (``nulls.Resample``), and know nothing of any data. Those for
-a size of batches are made once, beforehand or when the first batch of that size comes. Each batch
-faces the reference without as many rows as it has itself, exactly as the data of a toy
-did. The toys share one reference with each other and with all batches: averaged over references the
-level is right, for a given reference it scatters around it, the less the larger the reference
-beside a batch. ``docs/calibration.md`` has the measured levels.
+Each look is ``sparker.test``: the batch is relabelled with the rows of the reference and ranked by
+the same component tests. So its p-value is exact, whatever rows the reference has, and with
+``looks`` planned in advance the probability of any false alarm is at most ``alpha`` (Bonferroni).
+All looks share one reference: for a given reference the rate of alarms scatters around ``alpha``,
+see ``docs/watch.md``.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, overload
 
 import numpy as np
+from msgspec import to_builtins
+from msgspec.structs import asdict
 from numpy.typing import ArrayLike
 
 from sparker import together
-from sparker.calibration import toys
-from sparker.calibration.combine import Combination
-from sparker.calibration.monitor_file import pack, unpack
-from sparker.calibration.plan import prepare
-from sparker.calibration.pvalues import rank
-from sparker.calibration.settings import plain
-from sparker.calibration.sizes import Calibration, for_size, in_words
-from sparker.config import Progress, TestKeywords, from_keywords
-from sparker.engine.preprocess import Preprocess
-from sparker.findings.explain import Answers, UnexplainedError
-from sparker.findings.explain import explain as find_answers
-from sparker.findings.interpret import interpret
-from sparker.findings.saved import embedded_again
-from sparker.intake import one_sample, told
-from sparker.nulls import Resample, samples, toy_rng
-from sparker.nulls.unweighted import keep_by_weight, kept_note
-from sparker.presets import unexplored
+from sparker.by_name import quietly
+from sparker.calibration.sequential import Sequential
+from sparker.config import TestConfig, TestKeywords, from_keywords
+from sparker.detect import conclude, prepare
+from sparker.embed import Remembered
+from sparker.history import FileVersion, LookRecord, tested_before
+from sparker.intake import embedded_column, one_sample
+from sparker.monitor_file import SavedMonitor
 from sparker.result import TestResult
-from sparker.statistics.contract import Chunk, families_of
-from sparker.statistics.kernels import KernelStatistic
 from sparker.system import archive
-from sparker.system.programs import compiled_programs
+from sparker.system.atomic import whole_file
+from sparker.system.digest import digest_of_plain
 from sparker.system.progress import reporter
-from sparker.system.versions import versions
-from sparker.tables.checks import Caution, far_values, in_both
-from sparker.tables.encoding import Encoding
-from sparker.tables.frames import library_of
-from sparker.tables.rows import more_rows
+from sparker.tables.frames import as_table
+from sparker.tables.kinds import as_texts, is_missing
+from sparker.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KIND = "monitor"
 
 MAX_LOOKS = 10**8
 """Planned ones; even one toy for each would be too many."""
 
-MIN_BATCHES = 10
-"""With a reference of fewer batches than this, the monitor's notes warn of it."""
+BATCHES = 30
+"""Of a larger reference, rows for so many batches are drawn at random for each look."""
+
+WEIGHTS = "(reference_weights)"
+"""The column in which weights are kept that came as an array."""
 
 
 class Look(NamedTuple):
     """One batch among many."""
 
-    number: int  # counted from 1
+    number: int
+    """Counted from 1."""
     result: TestResult
     corrected_p_value: float
     """The p-value times the number of planned looks, at most 1; as it is if none were planned."""
     alarm: bool
 
-    @classmethod
-    def of(cls, result: TestResult, number: int, alpha: float, looks: int | None) -> "Look":
-        """Decide at alpha, which is for all planned looks together."""
-        corrected = min(1.0, (1 if looks is None else looks) * result.p_value)
-        return cls(number, result, corrected, corrected <= alpha)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Monitor:
-    """A reference, and the toys for batches of one or several sizes."""
-
-    reference: np.ndarray  # (N, d)
-    weights: np.ndarray | None
-    """Those that decided which rows of a larger reference take part; None where all do."""
-    expected: float | None
-    """The expected number of rows of a batch; None where only the shape is compared."""
-    calibrations: dict[int, Calibration]
-    """By batch size; a batch of another size adds its own."""
-    n_toys: int
-    """How many toys batches are compared with."""
-    seed: int
-    encoding: Encoding
-    """How the columns of the reference became numbers; batches become the same."""
-    missing: str
-    """What to do where values are missing, as for ``sparker.test``."""
-    statistic: KernelStatistic
-    preprocess: Preprocess
-    combine: Combination
-    chunk: int | None
-    notes: tuple[str, ...]
-    """What to know of the reference; every result says it again."""
-    progress: Progress | None = None
-    """How to show that toys are made, as for ``sparker.test``; not saved."""
-    on_new_size: Callable[[int], None] | None = None
-    """Called with the size before toys are made for one; not saved."""
-
-    def __post_init__(self) -> None:
-        # A copy with other settings must not add its toys to ours.
-        object.__setattr__(self, "calibrations", dict(self.calibrations))
-
-    @classmethod
-    def calibrate(
-        cls,
-        reference: ArrayLike,
-        batch_size: int | Sequence[int],
-        *,
-        poisson: bool = False,
-        **settings: Unpack[TestKeywords],
-    ) -> "Monitor":
-        """Make the toys for batches of ``batch_size`` rows, or of several such sizes.
-
-        Batches of other sizes can be tested too; the first of its size then waits for the toys.
-        With ``poisson`` the size is the expected one, batches fluctuate around it, and the test
-        sees their number of rows too. The other arguments are those of ``sparker.test``, as far as
-        they make sense before there are data. A ``store`` has a folder for each size.
-        """
-        config = from_keywords(dict(settings))
-        together.check({*config.features, "monitor"})
-        brought = one_sample(reference, config)
-        points = brought.points
-        sizes, seed = _sizes(batch_size), int(config.seed)
-        if poisson and len(sizes) > 1:
-            raise ValueError(
-                f"with poisson, batch_size is the one that is expected, got {len(sizes)}; make a "
-                "monitor for each"
-            )
-        weights = samples(points, points[:1], reference_weights=brought.weights).weights
-        notes = []
-        if weights is not None:
-            is_kept = keep_by_weight(toy_rng(seed, 0), weights, sizes[-1])
-            notes.append(kept_note(is_kept))
-            points = points[is_kept]
-        made = cls(
-            reference=points,
-            weights=weights,
-            expected=float(sizes[0]) if poisson else None,
-            calibrations={},
-            n_toys=int(config.n_toys),
-            seed=seed,
-            encoding=brought.encoding,
-            missing=config.missing,
-            statistic=unexplored(config.config, config.widths),
-            preprocess=config.preprocess,
-            combine=config.combine,
-            chunk=config.chunk,
-            notes=tuple(notes),
-            progress=config.progress,
-        )
-        for size in sizes:  # all of them, before the toys of any are made
-            made.check_size(size)
-        for size in sizes:
-            made.add(size, store=config.store)
-        return made
-
-    def add(self, batch_size: int, *, store: str | os.PathLike[str] | None = None) -> None:
-        """Make the toys for batches of one more size, as ``calibrate`` does; once only."""
-        (size,) = _sizes(batch_size)
-        if size in self.calibrations:
-            return
-        self.check_size(size)
-        if self.on_new_size is not None:
-            self.on_new_size(size)
-        with reporter(self.progress, self.n_toys) as on_progress:
-            self.calibrations[size] = for_size(
-                self.reference,
-                size,
-                expected=self.expected,
-                preprocess=self.preprocess,
-                statistic=self.statistic,
-                n_toys=self.n_toys,
-                seed=self.seed,
-                chunk=self.chunk,
-                store=None if store is None else Path(store) / f"batches-of-{size}",
-                on_progress=on_progress,
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns that are compared, where there are any."""
-        return tuple(one.name for one in self.encoding.columns) if self.encoding.named else ()
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes of batches for which there are toys."""
-        return tuple(sorted(self.calibrations))
-
-    def notes_for(self, batch_size: int) -> tuple[str, ...]:
-        """What to know of tests of batches of this size; every result says it again."""
-        n_rows = len(self.reference)
-        notes = self.notes
-        if batch_size in self.calibrations:
-            notes += tuple(map(str, self.calibrations[batch_size].settings.get("notes", ())))
-        if n_rows >= MIN_BATCHES * batch_size:
-            return notes
-        few = (
-            f"the reference has {n_rows} rows, fewer than {MIN_BATCHES} batches "
-            f"of {batch_size}: all batches share what is peculiar to it, and the rate of false "
-            "alarms may be several times alpha; sparker.test relabels each batch, and is exact"
-        )
-        return (*notes, few)
-
-    @compiled_programs()
-    def test(self, batch: ArrayLike, *, explain: bool = True) -> TestResult:
-        """Test one batch against the reference; one of a new size makes its toys first.
-
-        Without ``explain`` it takes one fit and not ten, and says no more than how sure it is.
-        """
-        began = time.perf_counter()
-        encoded, noted = more_rows("the batch", batch, self.encoding, self.missing)
-        observed = samples(self.reference, encoded.points, expected=self.expected)
-        observed.check_rows(self.statistic.min_rows)
-        noted += self._suspicions(observed.data)
-        told(noted, strict=False, caller=3)  # beyond the programs around it
-        size = len(observed.data) if self.expected is None else self.sizes[0]
-        self.check_size(size)
-        scheme = Resample(self.reference, size, self.expected, self.seed)
-        one = prepare(scheme.observed(observed.data), self.preprocess, self.statistic)
-        prepared = time.perf_counter()
-        self.add(size)
-        null, settings = self.calibrations[size]
-        table = toys.run(one, [0], seed=self.seed)
-        table.add(Chunk(range(1, self.n_toys + 1), null))
-        fitted = time.perf_counter()
-        families = families_of(one.statistic.readings)
-        statistics = np.asarray(table.first(self.n_toys + 1).statistics)
-        ranked = rank(statistics, self.combine, families)
-        labels = self.encoding.labels
-        found = interpret(observed, self.statistic, one, table, ranked, self.n_toys + 1, labels)
-        interpreted = time.perf_counter()
-        answers: Answers | None = None
-        unexplained: tuple[str, ...] = ()
-        if explain:
-            try:
-                answers = find_answers(
-                    observed, self.statistic, one, ranked.p_value, seed=self.seed, chunk=None,
-                    group_rows=None, encoding=self.encoding, numbers=(None, encoded.rows),
-                )  # fmt: skip
-            except UnexplainedError as error:
-                unexplained = (str(error),)
-        timings = {
-            "prepare": prepared - began,
-            "toys": fitted - prepared,
-            "explain": time.perf_counter() - interpreted,
-            "total": time.perf_counter() - began,
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; how many rows differ and where only if there is an alarm."""
+        found = self.result
+        line: dict[str, Any] = {
+            "look": self.number,
+            "p_value": found.p_value,
+            "corrected_p_value": self.corrected_p_value,
+            "significance": found.significance if found.p_value < 1 else None,
+            "alarm": self.alarm,
+            "rows": len(found.data),
+            "warnings": [one.text for one in found.warnings],
         }
-        result = TestResult(
-            **found | {"notes": (*self.notes_for(size), *found["notes"], *unexplained)},
-            answers=answers,
-            frame=library_of(batch),
-            encoding=self.encoding,
-            given=encoded.given,
-            data_rows=encoded.rows,
-            warnings=noted,
-            preprocess=plain(self.preprocess),
-            combine=plain(self.combine),
-            n_labellings=None,
-            settings={**settings, "combine": plain(self.combine)},
-            seed=self.seed,
-            versions=versions(),
-            timings=timings,
-        )
-        return result.with_pictures(encoded.pictures) if explain else result
+        if self.alarm and found.answers is not None:
+            line["at_least"] = found.at_least
+            line["where"] = [one.rule(found.features) for one in found.answers.regions]
+        return line
 
-    def _suspicions(self, batch: np.ndarray) -> tuple[Caution, ...]:
-        """What looks suspicious of a batch beside the reference, of which nothing is said again."""
-        return (
-            *far_values(batch, names=self.encoding.names, beside=self.reference),
-            *in_both(self.reference, batch),
+
+class Monitor:
+    """A reference that batches are tested against, with a level and a number of planned looks.
+
+    Args:
+        reference: anomaly-free rows, as for ``sparker.test``.
+        alpha: the level. With ``looks``, the probability of any false alarm in all of them is at
+            most this; without, that of a false alarm at each look.
+        looks: the number of looks that are planned; a further one is refused.
+        **settings: those of ``sparker.test``, as far as they make sense before there are data.
+            ``groups``, ``strata`` and ``reference_weights`` may name columns. Toys stop early
+            unless ``stop=None``, and ``n_toys`` is by default the number that can raise an alarm,
+            300 at least.
+
+    >>> import numpy as np
+    >>> import sparker
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = sparker.Monitor(rng.normal(size=(1000, 2)), alpha=0.05, looks=2)
+    >>> monitor.look(rng.normal(size=(100, 2))).alarm
+    False
+    >>> monitor.look(rng.normal(0.5, 1, size=(100, 2))).alarm
+    True
+    """
+
+    def __init__(
+        self,
+        reference: ArrayLike,
+        *,
+        alpha: float = 0.01,
+        looks: int | None = None,
+        **settings: Unpack[TestKeywords],
+    ) -> None:
+        given: dict[str, Any] = {"stop": Sequential(), **settings}
+        config = from_keywords(given)
+        table = as_table("reference", reference)
+        table, config = _with_weights(table, config)
+        together.check({*config.features, "monitor"})
+        _check_level(alpha, looks)
+        if "n_toys" not in given:
+            config = replace(config, n_toys=max(300, fewest_toys(alpha, looks, config.stop)))
+        _check_toys(int(config.n_toys), alpha, looks, config.stop)
+        self.reference, self.config = _with_vectors(table, config)
+        self.alpha, self.looks = alpha, looks
+        self.history: list[LookRecord] = []
+        one_sample(self.reference, self.config)  # what is wrong with it is said now
+
+    @overload
+    def look(self, batch: ArrayLike) -> Look: ...
+
+    @overload
+    def look(
+        self, batch: ArrayLike, *, key: str | None = None, file: FileVersion | None = None
+    ) -> Look | None: ...
+
+    def look(
+        self, batch: ArrayLike, *, key: str | None = None, file: FileVersion | None = None
+    ) -> Look | None:
+        """Test a batch, count it as a look and decide.
+
+        Args:
+            batch: rows with the columns of the reference.
+            key: a name of the batch; one that was tested under this name already is skipped.
+            file: the version of the file that the batch comes from; one that was tested already is
+                skipped.
+
+        Returns:
+            The look, with its result; that explains how many rows differ, where and which only if
+            there is an alarm. None if the batch was skipped.
+
+        Raises:
+            ValueError: if all planned looks were made, or the batch cannot be tested.
+        """
+        rows = as_table("the batch", batch)
+        if tested_before(self.history, rows, key, file) is not None:
+            return None
+        number = len(self.history) + 1
+        if self.looks is not None and number > self.looks:
+            raise ValueError(
+                f"all {self.looks} planned looks were made; make a monitor with more looks before "
+                "the first one"
+            )
+        factor = self.looks or 1
+        result = self._tested(batch, len(rows.points), number, self.alpha / factor)
+        corrected = min(1.0, factor * result.p_value)
+        look = Look(number, result, corrected, corrected <= self.alpha)
+        self.history.append(
+            LookRecord(
+                number=number,
+                rows=len(rows.points),
+                p_value=result.p_value,
+                alarm=look.alarm,
+                key=key,
+                file=file,
+            )
         )
+        return look
+
+    def test(self, batch: ArrayLike) -> TestResult:
+        """Test a batch as ``look`` does, which counts, and return the result.
+
+        Args:
+            batch: rows with the columns of the reference.
+        """
+        return self.look(batch).result
+
+    def watch(self, batches: Iterable[ArrayLike]) -> Iterator[Look]:
+        """Look at batch after batch.
+
+        Args:
+            batches: several batches.
+        """
+        for batch in batches:
+            yield self.look(batch)
+
+    alarm_stays: ClassVar[bool] = False
+    """Whether every look after an alarm is one, too."""
+
+    def explained(self, look: Look, batch: ArrayLike) -> TestResult:
+        """Return what is known of a batch that raised an alarm."""
+        return look.result
+
+    def figure(self) -> "Figure":
+        """Draw the p-values of all looks."""
+        from matplotlib.figure import Figure
+
+        from sparker.plots import trend
+
+        figure = Figure(figsize=(8, 4), layout="constrained")
+        looks = [asdict(look) for look in self.history]
+        trend(looks, alpha=self.alpha, n_planned=self.looks, ax=figure.subplots())
+        return figure
+
+    @property
+    def beside(self) -> list[str]:
+        """The columns that are no features, but that batches need: groups and strata."""
+        named = (self.config.groups, self.config.strata)
+        return [one for one in named if isinstance(one, str)]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the reference's columns, where there are any."""
+        return self.reference.columns
 
     def summary(self) -> str:
-        """What it is for and what it stands on, in a sentence."""
-        n_reference, n_features = self.reference.shape
-        about = "" if self.expected is None else "about "
+        """Return what it is, in a sentence."""
+        n_rows, n_columns = self.reference.points.shape
+        planned = "" if self.looks is None else f" of {self.looks}"
         return (
-            f"monitor for batches of {about}{in_words(self.sizes)} rows with {n_features} "
-            f"features: {self.n_toys} toys{' each' if len(self.sizes) > 1 else ''} from "
-            f"{n_reference} reference rows"
+            f"monitor at alpha = {self.alpha:g}: {n_rows} reference rows with {n_columns} columns, "
+            f"at most {self.config.n_toys} toys a look; {len(self.history)}{planned} looks made"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its level, its looks and their history as JSON has them."""
+        return {
+            "format": KIND,
+            "reference_rows": len(self.reference.points),
+            "alpha": self.alpha,
+            "planned_looks": self.looks,
+            "looks": [to_builtins(look) for look in self.history],
+        }
 
     def __repr__(self) -> str:
         return f"<M{self.summary()[1:]}>"
 
-    def watch(
-        self, batches: Iterable[ArrayLike], *, alpha: float = 0.01, looks: int | None = None
-    ) -> Iterator[Look]:
-        """Test batch after batch, and say which are anomalous at alpha.
-
-        With ``looks`` planned in advance, the chance of any false alarm in all of them is kept
-        below alpha by Bonferroni's correction, as far as the p-values of single batches are right;
-        it does not matter that they share reference and toys. Further batches are refused. Without,
-        every look has a chance of alpha, and one false alarm in 1/alpha looks is expected.
-        """
-        self.check_reach(alpha, looks)
-        for number, batch in enumerate(batches, 1):
-            if looks is not None and number > looks:
-                raise ValueError(
-                    f"{looks} looks were planned, and there are more batches; plan for all of "
-                    "them, before the first"
-                )
-            look = Look.of(self.test(batch, explain=False), number, alpha, looks)
-            # Only an alarm is worth an explanation.
-            yield look._replace(result=self.test(batch)) if look.alarm else look
-
-    def check_reach(self, alpha: float, looks: int | None = None) -> None:
-        """Refuse a level at which so many toys could raise no alarm."""
-        least = 1 / (self.n_toys + 1)
-        factor = 1 if looks is None else looks
-        if not 0 < alpha < 1 or not 1 <= factor <= MAX_LOOKS:
-            raise ValueError(
-                f"need 0 < alpha < 1 and 1 <= looks <= {MAX_LOOKS:,}, got {alpha} and {looks}"
-            )
-        if least * factor > alpha:
-            raise ValueError(
-                f"{self.n_toys} toys resolve p-values down to {least:.2g}, but "
-                f"{'each look' if looks is None else f'one of {looks} looks'} needs "
-                f"{alpha / factor:.2g} for an alarm; calibrate with at least "
-                f"{int(np.ceil(factor / alpha))} toys"
-            )
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, which ``load`` reads; no code is stored in it."""
-        header, contents = pack(vars(self))
-        archive.write(Path(path), {"kind": KIND, **header}, contents)
+        """Write the monitor with its history to one file, whole or not at all.
+
+        Args:
+            path: where.
+
+        Raises:
+            ValueError: if a setting is a function of yours, which no file can hold.
+        """
+        with whole_file(path) as file:
+            file.write(self.packed())
+
+    def packed(self) -> bytes:
+        """Return the content of its file."""
+        return archive.packed(KIND, SavedMonitor.of(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], embed: Any = None) -> "Monitor":
         """Read what ``save`` wrote; whatever the file holds instead, it can do no harm.
 
-        A function that embeds texts or pictures is not in the file: give it as ``embed`` again.
-        """
-        found = cls.restored(path, *archive.read(Path(path), KIND))
-        return found if embed is None else found.embedded_by(embed)
+        Args:
+            path: the file.
+            embed: the function that embeds texts or pictures, which no file can hold.
 
-    def embedded_by(self, embed: Any) -> "Monitor":
-        """The same with an embedder for batches, which must be the one there was."""
-        return replace(self, encoding=embedded_again(self.encoding, embed))
+        Returns:
+            The monitor, which goes on where it was.
+
+        Raises:
+            ValueError: if the file holds anything else.
+        """
+        with archive.reading(path, KIND):
+            return cls.restored(
+                archive.unpacked(archive.content_of(path), {KIND: SavedMonitor}), embed
+            )
 
     @classmethod
-    def restored(
-        cls, path: object, header: dict[str, Any], contents: dict[str, np.ndarray]
-    ) -> "Monitor":
-        """A monitor of what an archive held."""
-        try:
-            return cls(**unpack(header, contents))
-        except archive.DAMAGE as error:
-            raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
+    def restored(cls, saved: SavedMonitor, embed: Any = None) -> "Monitor":
+        """Return the monitor of what a file has."""
+        with quietly():  # what is suspicious was said when it was made
+            made = cls(
+                saved.reference, alpha=saved.alpha, looks=saved.looks, **saved.keywords(embed)
+            )
+        made.history = list(saved.history)
+        if [look.number for look in made.history] != [*range(1, len(made.history) + 1)]:
+            raise ValueError("its looks are not numbered from 1 on")
+        return made
 
-    def check_size(self, size: int) -> None:
-        """Refuse batches of a size for which there are no toys and none can be made."""
-        if size in self.calibrations:
-            return
-        n_rows, n_kernels = len(self.reference), self.statistic.min_rows
-        if self.expected is not None and self.calibrations:
-            raise ValueError(
-                f"the monitor expects batches of {self.expected:g} rows, whose number it tests; "
-                f"calibrate another one that expects {size}"
+    def _tested(self, batch: ArrayLike, n_rows: int, number: int, level: float) -> TestResult:
+        began = time.perf_counter()
+        seed = int(digest_of_plain([int(self.config.seed), number])[:8], 16)
+        config = replace(self.config, seed=seed)
+        reference, note = self._part(n_rows, seed)
+        with reporter(config.progress, config.n_toys + 1) as on_progress:
+            found = conclude(
+                prepare(reference, batch, config).trials, began, on_progress, explain_up_to=level
             )
-        if size < n_kernels:
-            raise ValueError(
-                f"batch_size is {size}, fewer than the {n_kernels} kernels; test larger batches "
-                "or take a config with fewer kernels"
-            )
-        if size >= n_rows:
-            raise ValueError(
-                f"toys for batches of {size} rows take as many out of the reference, which has "
-                f"{n_rows}; calibrate with a larger reference, or test smaller batches"
-            )
-        if self.weights is not None:  # whether they serve depends on the size; the rows do not
-            keep_by_weight(toy_rng(self.seed, 0), self.weights, size)
+        return replace(found, notes=(*note, *found.notes))
+
+    def _part(self, n_rows: int, seed: int) -> tuple[Table, tuple[str, ...]]:
+        """Return the reference rows for a look: a random part if there are very many."""
+        n_all, n = len(self.reference.points), BATCHES * int(self.config.expected or n_rows)
+        if n >= n_all or self.beside:
+            return self.reference, ()
+        kept = np.sort(np.random.default_rng([seed, n]).choice(n_all, n, replace=False))
+        return self.reference.rows(kept), (
+            f"a random part of the reference was used, {n:,} of {n_all:,} rows: {BATCHES} times "
+            "the rows of the batch",
+        )
 
 
-def _sizes(given: int | Sequence[int]) -> list[int]:
-    """Batch sizes as whole numbers, the smallest first, each once."""
-    sizes = np.atleast_1d(given).tolist()
-    for size in sizes or [None]:
-        if not isinstance(size, int | float) or not 1 <= size < np.inf or size % 1:
-            raise ValueError(
-                f"batch_size must be a whole number from 1 on, or several, got {given}"
-            )
-    return sorted({int(size) for size in sizes})
+def fewest_toys(alpha: float, looks: int | None, stop: Sequential | None) -> int:
+    """Return the number of toys with which a look can raise an alarm.
+
+    Args:
+        alpha: the level of all looks together.
+        looks: their number.
+        stop: when a test stops early; its first toys set the scale and are not compared.
+    """
+    needed = int(np.ceil((1 if looks is None else looks) / alpha * (1 - 1e-12))) - 1
+    return needed + (0 if stop is None else stop.table)
+
+
+def _check_level(alpha: float, looks: int | None) -> None:
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
+    if looks is not None and (looks != int(looks) or not 1 <= looks <= MAX_LOOKS):
+        raise ValueError(f"looks must be a whole number from 1 to {MAX_LOOKS:,}, got {looks}")
+
+
+def _check_toys(n_toys: int, alpha: float, looks: int | None, stop: Sequential | None) -> None:
+    fewest = fewest_toys(alpha, looks, stop)
+    if n_toys < fewest:
+        raise ValueError(
+            f"n_toys must be at least {fewest} for an alarm at alpha = {alpha:g}"
+            f"{'' if looks is None else f' with {looks} looks'}, got {n_toys}; leave it out, or "
+            "choose a larger alpha"
+        )
+
+
+def _with_weights(table: Table, config: TestConfig) -> tuple[Table, TestConfig]:
+    """Return the reference with weights that came as an array in a column of their own."""
+    given: Any = config.reference_weights
+    if given is None or isinstance(given, str):
+        return table, config
+    if callable(given) or np.shape(given) != (len(table.points),):
+        raise ValueError(
+            "reference_weights of a monitor must be one number a reference row, or the name of a "
+            "column of the reference"
+        )
+    extra = {**table.extra, WEIGHTS: np.asarray(given, np.float64)}
+    return table._replace(extra=extra), replace(config, reference_weights=WEIGHTS)
+
+
+def _with_vectors(table: Table, config: TestConfig) -> tuple[Table, TestConfig]:
+    """Return both with vectors in place of texts or pictures, if the embedder learns nothing."""
+    embedder = config.embedder
+    if embedder is None or embedder.learns or isinstance(embedder, Remembered):
+        return table, config
+    name = embedded_column(config, {"reference": table})
+    names = table.columns or tuple(map(str, range(table.points.shape[1])))
+    if name not in names:
+        return table, config  # which is refused where columns are checked
+    place = names.index(name)
+    column = table.column(place)
+    there = ~is_missing(column)
+    vectors = (ready := embedder.fitted(())).encode(as_texts(column[there]))
+    marks = np.full(len(column), None, object)
+    marks[there] = Remembered.places(len(vectors))
+    return table._replace(others={**table.others, place: marks}), replace(
+        config, embed=Remembered(own=ready, vectors=vectors)
+    )

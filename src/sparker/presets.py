@@ -1,12 +1,10 @@
 """Other sets of settings that belong together than the default: closer to the paper, or its own."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sparker.calibration.combine import minimum_and_product
 from sparker.engine.config import FitConfig
 from sparker.engine.widths import WidthConfig, linear, width_range
-from sparker.statistics.kernels import KernelStatistic
 
 
 def annealed() -> dict[str, Any]:
@@ -23,22 +21,6 @@ def annealed() -> dict[str, Any]:
         "config": FitConfig(amplitude_rate=0.05),
         "widths": WidthConfig(steps=1000, annealing=linear, span=width_range),
     }
-
-
-def unexplored(config: FitConfig | None, widths: WidthConfig | None) -> KernelStatistic:
-    """Kernels for toys that share a pool of rows the data are not among: they must not explore.
-
-    What a scan reads off depends on single points: how far the most isolated is from the others.
-    Data bring points that no toy has seen, and stand out by them; with 60 data rows and a pool of
-    300, 16 % of anomaly-free tests did at a nominal 5 %. The statistic of annealed kernels does not
-    feel it. So kernels follow an annealed width, ``annealed``'s if none is given.
-    """
-    preset = annealed()
-    if widths is None:
-        widths = preset["widths"]
-    elif widths.annealing is None:
-        widths = replace(widths, annealing=linear)
-    return KernelStatistic(config=config or preset["config"], widths=widths)
 
 
 class Application(NamedTuple):

@@ -50,7 +50,6 @@ FEATURES = {
     **{name: Feature(name, f"--{name}") for name in OF_THE_VERDICT},
     "some toys": Feature("run_toys", "--only"),
     "row by row": Feature("groups or strata row by row", "groups of one sample"),
-    "shared": Feature("shared=True", "--shared"),
     "fdr": Feature("fdr", "--fdr"),
     "reports": Feature("on_result", "--reports"),
     "many": Feature("many samples", "several DATA"),
@@ -64,14 +63,13 @@ BLOCKS = "rows that pass by in blocks cannot be taken together"
 AS_THEY_COME = "a simulator draws rows as they come"
 OF_KERNELS = "only SparKer's own statistic has kernels"
 NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
-NO_DATA = "a monitor's toys are made before there are any data"
+NO_DATA = "a monitor's batches are still to come, and its file holds all of its settings"
 LEARNS = (
     "what it learns must come from both samples alike, or it tells apart what does not differ: fit "
     "it on rows that are used nowhere else, embed=sparker.embed.Tfidf.fit(texts), or take one that "
     "need not learn, such as minilm"
 )
 OF_ONE = "it belongs to a single sample"
-NONE_TWICE = "toys that all samples share take rows that stand for themselves, none twice"
 NO_TOYS = "it bets, and makes no toys"
 ROW_BY_ROW = "it bets on single rows, each of which counts as one"
 ANEW = "the samples of a power study are drawn anew"
@@ -81,7 +79,6 @@ OF_ROWS = "nuisance parameters change the odds of single rows"
 CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"streamed", "embed"}): "rows that pass by in blocks are numbers",
     frozenset({"simulator", "learning embedder"}): LEARNS,
-    frozenset({"learning embedder", "monitor"}): LEARNS,
     frozenset({"streamed", "groups"}): BLOCKS,
     frozenset({"streamed", "strata"}): BLOCKS,
     frozenset({"streamed", "scheme in memory"}): "only relabelled toys share all their rows",
@@ -107,13 +104,8 @@ CONFLICTS: dict[frozenset[str], str] = {
     **{frozenset({"some toys", name}): NO_VERDICT for name in OF_THE_VERDICT},
     **{
         frozenset({"monitor", name}): NO_DATA
-        for name in ("streamed", "groups", "strata", "null", "data_weights", "systematics")
+        for name in ("row by row", "simulator", "data_weights", "systematics", "store", "cluster")
     },
-    frozenset({"monitor", "expected"}): "a monitor expects its batch size; with poisson=True it "
-    "lets batches fluctuate around that",
-    frozenset({"monitor", "statistic"}): "a monitor keeps SparKer's kernels",
-    frozenset({"monitor", "stop"}): "every batch needs all toys",
-    frozenset({"monitor", "cluster"}): "a monitor makes its toys here",
     **{
         frozenset({"many", name}): OF_ONE
         for name in (
@@ -133,10 +125,6 @@ CONFLICTS: dict[frozenset[str], str] = {
     ): "at one level for each, some of many samples are called anomalous "
     "by chance; --fdr is for all of them together",
     **{
-        frozenset({"shared", name}): NONE_TWICE
-        for name in ("streamed", "groups", "strata", "weights", "expected")
-    },
-    **{
         frozenset({name, "embed"}): "texts and pictures are embedded for one test of two samples; "
         "make numbers of them beforehand"
         for name in ("many", "closest", "anytime", "systematics")
@@ -145,8 +133,6 @@ CONFLICTS: dict[frozenset[str], str] = {
         frozenset({name, "systematics"}): "nuisance parameters are fitted to one sample"
         for name in ("many", "closest", "anytime")
     },
-    frozenset({"shared", "stop"}): "every sample is compared with all of the toys",
-    frozenset({"shared", "cluster"}): "toys that all samples share are made here",
     **{
         frozenset({"closest", name}): "a distance is no test, and has no toys"
         for name in ("null", "stop", "store", "cluster")
@@ -184,7 +170,6 @@ NEEDS: dict[tuple[str, str], str] = {
     ("images", "report"): "they are shown there",
     ("observables", "report"): "they are shown there",
     ("some toys", "store"): "finished toys are kept there, to be merged",
-    ("shared", "many"): "a single sample is tested with toys of its own",
     ("fdr", "many"): "it is the share of chance findings among several",
     ("reports", "many"): "of a single sample --report writes one",
 }

@@ -19,12 +19,14 @@ Bet number j counts with a weight, decided when it is made. Then
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
 
 from sparker.betting.scan import LOOKS, Ground, ground
 from sparker.betting.wealth import (
+    N_LEVELS,
     Book,
     Terms,
     log_evidence,
@@ -34,6 +36,7 @@ from sparker.betting.wealth import (
     together,
 )
 from sparker.betting.witnesses import KINDS, Witness
+from sparker.system.archive import ArraySpec
 from sparker.system.machine import one_blas_thread
 
 STEP = 256
@@ -52,6 +55,9 @@ SUM_OF_WEIGHTS = 2.2
 """More than the sum of 1 / (k log(k)^2) for k = 2, 3, ..., which is 2.1097."""
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
 class Bet(NamedTuple):
     """One witness, and the rows that it was asked about."""
 
@@ -67,6 +73,66 @@ class Bet(NamedTuple):
     def kind(self) -> str:
         """What it looks at."""
         return KINDS[int(self.witness.kind)]
+
+
+class SavedBet(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A bet as a file has it: all but what follows from it."""
+
+    number: Count
+    log_weight: float
+    witness: Witness
+    terms: Terms
+    held_back: Annotated[np.ndarray, ArraySpec(f"{N_LEVELS}", kinds="iu", low=0)]
+    stream: Annotated[np.ndarray, ArraySpec(f"{N_LEVELS}", kinds="iu", low=0)]
+
+
+class SavedProcess(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A process as a file has it, without the reference."""
+
+    change: bool
+    n_rows: Count
+    n_looks: Count
+    n_bets: Count
+    spare: Annotated[float, msgspec.Meta(ge=0)]
+    widths: Annotated[np.ndarray, ArraySpec("widths", low=np.finfo(float).tiny)]
+    usual: Annotated[np.ndarray, ArraySpec(f"{len(LENGTHS)} {len(LOOKS)}")]
+    recent: Annotated[np.ndarray, ArraySpec("recent d")]
+    bets: Annotated[tuple[SavedBet, ...], msgspec.Meta(max_length=MAX_BETS)]
+
+    def restored(self, reference: np.ndarray, held_back: np.ndarray) -> "Process":
+        """Return the process beside the two parts of a reference.
+
+        Raises:
+            ValueError: if it was beside another reference.
+        """
+        n_recent = min(self.n_rows, LENGTHS[-1])
+        if len(self.recent) != n_recent or not len(self.widths):
+            raise ValueError(f"it has {len(self.recent)} recent rows of {n_recent}")
+        if any(bet.held_back.sum() != len(held_back) for bet in self.bets):
+            raise ValueError("its bets are on other rows")
+        return Process(
+            beside=ground(reference, self.widths),
+            held_back=held_back,
+            change=self.change,
+            n_rows=self.n_rows,
+            n_looks=self.n_looks,
+            n_bets=self.n_bets,
+            spare=self.spare,
+            usual=self.usual.copy(),
+            recent=self.recent,
+            bets=[
+                Bet(
+                    bet.number,
+                    bet.log_weight,
+                    bet.witness,
+                    bet.terms,
+                    bet.held_back,
+                    bet.stream,
+                    opened(bet.terms, bet.held_back),
+                )
+                for bet in self.bets
+            ],
+        )
 
 
 class Standing(NamedTuple):
@@ -109,6 +175,16 @@ class Process:
             change=change,
             usual=_usual(beside),
             recent=np.empty((0, held_back.shape[1])),
+        )
+
+    def saved(self) -> SavedProcess:
+        """Return what a file has of it."""
+        own = ("change", "n_rows", "n_looks", "n_bets", "spare", "usual", "recent")
+        parts = SavedBet.__struct_fields__
+        return SavedProcess(
+            widths=self.beside.widths,
+            bets=tuple(SavedBet(**{p: getattr(bet, p) for p in parts}) for bet in self.bets),
+            **{name: getattr(self, name) for name in own},
         )
 
     def look(self, points: np.ndarray) -> Standing:  # (N, d)

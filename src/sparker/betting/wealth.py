@@ -25,9 +25,11 @@ second, and the smallest of these is what is reported: never more than E.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+
+from sparker.system.archive import ArraySpec
 
 N_LEVELS = 16
 
@@ -50,9 +52,11 @@ TINY = 1e-9
 class Terms(NamedTuple):
     """What a bet is about, all of it fixed before it begins."""
 
-    values: np.ndarray  # (L,) the payoffs, rising, from 0 to 1
-    stream_bets: np.ndarray  # (4,) the first is 0: a quarter of the money is always kept
-    reference_bets: np.ndarray  # (4,)
+    values: Annotated[np.ndarray, ArraySpec(f"{N_LEVELS}", low=0, high=1)]
+    """The payoffs, rising."""
+    stream_bets: Annotated[np.ndarray, ArraySpec("4", low=0, high=MAX_BET)]
+    """The first is 0: a quarter of the money is always kept."""
+    reference_bets: Annotated[np.ndarray, ArraySpec("4", low=0, high=MAX_BET)]
 
 
 class Book(NamedTuple):

@@ -10,11 +10,12 @@ Four kinds, each a *score* of a row and payoffs that grow with it.
 * edge: one column, upwards or downwards, with the same payoff.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from sparker.betting.wealth import N_LEVELS
+from sparker.system.archive import ArraySpec
 
 FAR, KERNELS, SHIFT, EDGE = KINDS = ("far", "kernels", "shift", "edge")
 
@@ -27,12 +28,16 @@ WIDE = 4.0
 class Witness(NamedTuple):
     """A score and its payoffs. What a kind does not need is zero."""
 
-    kind: np.ndarray  # () the place of its kind among KINDS
-    centres: np.ndarray  # (M, d) kernels; of a shift or an edge, the first is its direction
-    amplitudes: np.ndarray  # (M,)
-    width: np.ndarray  # ()
-    edges: np.ndarray  # (L - 1,) scores at which the next payoff begins
-    values: np.ndarray  # (L,) payoffs
+    kind: Annotated[np.ndarray, ArraySpec("", kinds="iu", low=0, high=len(KINDS) - 1)]
+    """The place of its kind among KINDS."""
+    centres: Annotated[np.ndarray, ArraySpec(f"{N_KERNELS} d")]
+    """Kernels; of a shift or an edge, the first is its direction."""
+    amplitudes: Annotated[np.ndarray, ArraySpec(f"{N_KERNELS}")]
+    width: Annotated[np.ndarray, ArraySpec("")]
+    edges: Annotated[np.ndarray, ArraySpec(f"{N_LEVELS - 1}")]
+    """Scores at which the next payoff begins."""
+    values: Annotated[np.ndarray, ArraySpec(f"{N_LEVELS}", low=0, high=1)]
+    """Payoffs."""
 
     def score(self, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N,)
         """Higher for rows that are paid more."""

@@ -1,20 +1,21 @@
 """``sparker calibrate``: the monitor that ``sparker watch`` asks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from sparker.cli.options import (
+    A_LEVEL,
     FILE,
+    Real,
     column_options,
     embed_option,
     embed_settings,
     fit_options,
     fit_settings,
+    is_default,
     read_table,
-    store_option,
     table_options,
     table_settings,
     with_embedded,
@@ -22,144 +23,123 @@ from sparker.cli.options import (
 from sparker.cli.outputs import check_outputs
 from sparker.cli.terminal import BadInput, note
 
-if TYPE_CHECKING:
-    from sparker import tables
-
-
-def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int]:
-    """A click callback: whole numbers separated by commas."""
-    if value is None:
-        return []
-    try:
-        return [int(size) for size in value.split(",")]
-    except ValueError:
-        raise click.BadParameter(
-            f"must be whole numbers, separated by commas, got {value!r}."
-        ) from None
+OF_TOYS = (
+    "looks", "weights", "expected", "groups", "strata", "toys", "kernels", "clip", "steps",
+    "combine", "all_toys", "text", "images", "embed",
+)  # fmt: skip
+"""Options without a meaning where there are no toys."""
 
 
 @click.command()
 @click.argument("reference")
 @click.argument("monitor", type=FILE)
 @click.option(
-    "--batch-size",
-    callback=_sizes,
-    help="Rows of the batches to be tested; several sizes are separated by commas.",
+    "--alpha",
+    default=0.01,
+    show_default=True,
+    type=A_LEVEL,
+    help="Level: of all planned looks together, or of each look without --looks; with --anytime, "
+    "the probability that there is ever a false alarm.",
+)
+@click.option(
+    "--looks",
+    type=click.IntRange(1),
+    help="Planned number of looks; further ones are refused.",
 )
 @click.option(
     "--anytime",
     is_flag=True,
-    help="Bet on the rows of all batches together, of any size: the chance of a false alarm, ever, "
-    "is at most the alpha of sparker watch.",
+    help="Bet on the rows of all batches together, for any number of looks.",
 )
 @click.option(
     "--change",
     is_flag=True,
     help="With --anytime, look for a change again and again: false alarms are at least 1/alpha "
-    "looks apart in the mean.",
-)
-@click.option(
-    "--poisson",
-    is_flag=True,
-    help="Batches fluctuate around that size, and their number of rows is tested too.",
+    "looks apart on average.",
 )
 @click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
+@click.option(
+    "--expected",
+    type=Real(max=1e15),
+    help="Expected number of rows of a batch, to test it as well.",
+)
+@click.option("--groups", help="Column of all files; rows of a group are relabelled together.")
+@click.option("--strata", help="Column of all files; labels are exchanged within strata only.")
+@click.option("--all-toys", is_flag=True, help="Make all toys for every batch; do not stop early.")
 @column_options
 @table_options
 @click.option("--text", help="Column of REFERENCE with texts, for --embed.")
 @click.option("--images", help="Column of REFERENCE with picture files, for --embed.")
 @embed_option
 @fit_options
-@store_option
 def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: skip
-    """Calibrate a monitor on an anomaly-free REFERENCE and write it to MONITOR.
+    """Write a monitor of an anomaly-free REFERENCE to the file MONITOR.
 
-    `sparker watch` then tests batches against it, in the time of one fit each, wherever the file
-    is taken to. Batches of other sizes than these wait for their toys once.
+    It holds the reference, the settings, the level and the planned looks. `sparker watch` tests
+    batches against it and keeps every look in it.
 
-    With --anytime nothing is calibrated: no toys, no sizes, and only --columns, --ignore, --keep,
-    --missing, --strict, --preprocess and --seed have a meaning.
+    With --anytime only --columns, --ignore, --keep, --missing, --strict, --preprocess, --seed,
+    --alpha and --change have a meaning.
 
-    Example: sparker calibrate reference.npy monitor.npz --batch-size 500,1000 --toys 1000
+    Example: sparker calibrate reference.npy monitor.sparker --alpha 0.01 --looks 100
     """
-    from sparker.monitor import Monitor
-
     if not options["embed"] and (options["text"] or options["images"]):
         raise BadInput("--text and --images say what --embed makes numbers of; name it, too")
     check_outputs({"MONITOR": monitor}, [reference])
     _check_kind(options)
-    weights = [options["weights"]] if options["weights"] else []
+    beside = [options[name] for name in ("weights", "groups", "strata") if options[name]]
     table = read_table(
         reference,
         columns=with_embedded(options["columns"], options) or None,
         ignore=options["ignore"],
-        extra=weights,
+        extra=beside,
         key=options["key"],
     )
+    settings = table_settings(options, table)
+    made: Any
     if options["anytime"]:
-        _start(table, monitor, options)
-        return
-    made = Monitor.calibrate(
-        table,
-        options["batch_size"],
-        poisson=options["poisson"],
-        reference_weights=table.extra[weights[0]] if weights else None,
-        store=options["store"],
-        **table_settings(options, table),
-        **embed_settings(options),
-        **fit_settings(options, anneal=True),
-    )
+        from sparker.anytime import AnytimeMonitor
+        from sparker.calibration.settings import option
+
+        made = AnytimeMonitor.start(
+            table,
+            alpha=options["alpha"],
+            change=options["change"],
+            seed=options["seed"],
+            preprocess=option("preprocess", options["preprocess"]),
+            **settings,
+        )
+    else:
+        from sparker.monitor import Monitor
+
+        settings |= embed_settings(options) | fit_settings(options, anneal=False)
+        if is_default("toys"):
+            del settings["n_toys"]
+        if options["all_toys"]:
+            settings["stop"] = None
+        made = Monitor(
+            table,
+            alpha=options["alpha"],
+            looks=options["looks"],
+            reference_weights=options["weights"],
+            expected=options["expected"],
+            groups=options["groups"],
+            strata=options["strata"],
+            **settings,
+        )
     made.save(monitor)
-    for line in dict.fromkeys(line for size in made.sizes for line in made.notes_for(size)):
-        note(f"Note: {line}.")
-    note(f"In {monitor} is a {made.summary()}.")
-
-
-OF_TOYS = (
-    "batch_size",
-    "poisson",
-    "weights",
-    "store",
-    "toys",
-    "kernels",
-    "clip",
-    "steps",
-    "combine",
-)
-"""Options without a meaning where there are none."""
+    note(f"In {monitor} is a{'n' * options['anytime']} {made.summary()}.")
 
 
 def _check_kind(options: dict[str, Any]) -> None:
     """Refuse options that belong to the other kind of monitor."""
-    context = click.get_current_context()
     if not options["anytime"]:
         if options["change"]:
             raise BadInput("--change needs --anytime: it says what is bet on")
-        if not options["batch_size"]:
-            raise BadInput("give --batch-size, the rows of the batches to be tested, or --anytime")
         return
-    given = [
-        "--" + name.replace("_", "-")
-        for name in OF_TOYS
-        if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
-    ]
+    given = ["--" + name.replace("_", "-") for name in OF_TOYS if not is_default(name)]
     if given:
         raise BadInput(
             f"{', '.join(given)} and --anytime do not go together: it bets on single rows, makes "
-            "no toys and takes batches of any size; leave out the one or the other"
+            "no toys and takes any number of looks; leave out the one or the other"
         )
-
-
-def _start(table: "tables.Table", monitor: Path, options: dict[str, Any]) -> None:
-    from sparker.anytime import AnytimeMonitor
-    from sparker.calibration.settings import option
-
-    made = AnytimeMonitor.start(
-        table,
-        change=options["change"],
-        seed=options["seed"],
-        preprocess=option("preprocess", options["preprocess"]),
-        **table_settings(options, table),
-    )
-    made.save(monitor)
-    note(f"In {monitor} is an {made.summary()}.")

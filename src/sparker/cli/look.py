@@ -132,42 +132,17 @@ def info(file: str, key: str | None, as_json: bool) -> None:
 
 
 def _say_saved(file: str, as_json: bool) -> None:
-    """What a result or a monitor says of itself."""
-    from sparker.anytime import AnytimeMonitor
+    """Print the summary of a result or a monitor."""
     from sparker.files import load
-    from sparker.monitor import Monitor
+    from sparker.result import TestResult
 
     found = load(file)
-    if isinstance(found, AnytimeMonitor):
-        n_reference, n_features = found.reference.shape
-        counts = {
-            "features": n_features,
-            "reference_rows": n_reference,
-            "looks": found.n_looks,
-            "p_value": found.p_value,
-        }
-        if as_json:
-            answer_json({"format": "anytime monitor", **counts})
-        else:
-            answer(found.summary())
-        return
-    if not isinstance(found, Monitor):
-        if as_json:
-            answer_json(to_json(found, None, None, None, tail=False), indent=1)
-        else:
-            answer(found.summary())
-        return
-    n_reference, n_features = found.reference.shape
-    counts = {
-        "batch_sizes": found.sizes,
-        "features": n_features,
-        "toys": found.n_toys,
-        "reference_rows": n_reference,
-    }
-    if as_json:
-        answer_json({"format": "monitor", **counts})
-    else:
+    if not as_json:
         answer(found.summary())
+    elif isinstance(found, TestResult):
+        answer_json(to_json(found, None, None, None, tail=False), indent=1)
+    else:
+        answer_json(found.to_dict(), indent=1)
 
 
 def _distinct(n: int) -> str:

@@ -28,7 +28,7 @@ def are_many(data: Sequence[str], *, embedded: bool) -> bool:
 def sample_files(data: Sequence[str], own: Sequence[str | Path | None]) -> list[str]:
     """The files that are samples: those named, and those in folders, but not our own."""
     ours = [Path(file) for file in own if file]
-    found = [batch.file for batch in batch_files(data, ours)]
+    found = list(batch_files(data, ours))
     if not found:
         raise BadInput(f"there are no files in {', '.join(data)}; name some samples")
     twice = sorted({file for file in found if found.count(file) > 1})

@@ -154,7 +154,7 @@ def check_together(*more: str) -> None:
     context = click.get_current_context()
     for name, value in context.params.items():
         feature = FEATURES.get(name, name)
-        if feature in together.FEATURES and name != "null" and _was_given(context, name, value):
+        if feature in together.FEATURES and name != "null" and _was_given(name, value):
             given |= {feature}
     if context.params.get("null") == "simulator":
         given |= {"simulator", "simulator by name", "scheme in memory"}
@@ -168,10 +168,15 @@ def check_together(*more: str) -> None:
     together.check(given, as_options=True)
 
 
-def _was_given(context: click.Context, name: str, value: Any) -> bool:
-    default = context.get_parameter_source(name) in (None, ParameterSource.DEFAULT)
+def is_default(name: str) -> bool:
+    """Return whether an option of the command was left out."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source in (None, ParameterSource.DEFAULT)
+
+
+def _was_given(name: str, value: Any) -> bool:
     own = name == "statistic" and value == OWN_STATISTIC  # not another one
-    return not default and not own and value not in (None, False, [])
+    return not is_default(name) and not own and value not in (None, False, [])
 
 
 def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:

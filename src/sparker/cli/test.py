@@ -23,6 +23,7 @@ from sparker.cli.options import (
     embed_settings,
     fit_options,
     fit_settings,
+    is_default,
     read_beside,
     read_two,
     statistic_option,
@@ -101,11 +102,6 @@ if TYPE_CHECKING:
     type=A_LEVEL,
     help="Of several DATA, list those that differ at this false discovery rate, 0.1 if not given; "
     "given, exit code 1 if any is listed.",
-)
-@click.option(
-    "--shared",
-    is_flag=True,
-    help="Let DATA of one size share their experiments, for a REFERENCE of very many rows.",
 )
 @click.option("--tail", is_flag=True, help="Extrapolate beyond the reach of the experiments, too.")
 @click.option("--text", help="Column of DATA with a text for each row, to show; or --embed it.")
@@ -280,14 +276,14 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
         "groups": options["groups"],
         "strata": options["strata"],
         "store": options["store"],
-        "stop": _stop(options["stop"]),
     }
+    if is_default("toys"):
+        del settings["n_toys"]
     with cluster_at(options["scheduler"]) as cluster:
         found = test_many(
             tested,
             Files(files, partial(read_beside, first, extra=both, reference=reference, **chosen)),
             fdr=options["fdr"] or 0.1,
-            shared=options["shared"],
             on_result=reports,
             cluster=cluster,
             **settings,

@@ -1,36 +1,34 @@
-"""``sparker watch``: many batches against one monitor."""
+"""``sparker watch``: files against a monitor, which remembers them."""
 
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparker.cli.batches import STDIN, Batch, batch_files, follow, lines
-from sparker.cli.errors import no_device
-from sparker.cli.journal import Journal
-from sparker.cli.options import A_LEVEL, FILE, Real
-from sparker.cli.outputs import check_outputs, check_picture
-from sparker.cli.session import Session
-from sparker.cli.terminal import BadInput, note
-from sparker.system.numbers import counted
+from sparker.cli.batches import batch_files, report_file
+from sparker.cli.errors import explained, no_device, plain
+from sparker.cli.options import FILE, command_line
+from sparker.cli.outputs import check_outputs, check_picture, save_picture
+from sparker.cli.terminal import BadInput, answer_json, note
+from sparker.tables.errors import DataWarning
+
+if TYPE_CHECKING:
+    from sparker.anytime import AnytimeMonitor
+    from sparker.history import FileVersion
+    from sparker.monitor import Monitor
+
+EXIT_CODES = {(False, False): 0, (True, False): 1, (False, True): 4, (True, True): 5}
+"""By whether there was an alarm, and whether some batch could not be tested or reported."""
 
 
 @click.command()
 @click.argument("monitor", type=FILE)
 @click.argument("batches", nargs=-1, required=True)
-@click.option(
-    "--alpha",
-    default=0.01,
-    show_default=True,
-    type=A_LEVEL,
-    help="Alarm where p <= alpha.",
-)
-@click.option(
-    "--looks",
-    type=click.IntRange(1),
-    help="Planned number of looks; alpha is then for all of them together, and there are no more.",
-)
 @click.option("--key", help="Which dataset, array or tree, where a file has several.")
 @click.option(
     "--reports",
@@ -38,144 +36,178 @@ from sparker.system.numbers import counted
     help="Folder for an HTML report of each alarm.",
 )
 @click.option(
-    "--picture", type=FILE, help="Draw the p-values of all batches into this .png, .svg or .pdf."
-)
-@click.option(
-    "--journal",
-    type=FILE,
-    help="Append the lines to this file, too; what stands there is not tested again.",
+    "--picture", type=FILE, help="Draw the p-values of all looks into this .png, .svg or .pdf."
 )
 @click.option(
     "--embed",
     help="The embedder of texts or pictures that MONITOR was made with, where that is a function "
     "or a model of a hub, which no file can hold.",
 )
-@click.option(
-    "--keep/--no-keep",
-    default=True,
-    show_default=True,
-    help="Write toys for new sizes of batches into MONITOR.",
-)
-@click.option(
-    "--follow",
-    "is_followed",
-    is_flag=True,
-    help="BATCHES is a folder: wait for new and changed files in it, until interrupted.",
-)
-@click.option(
-    "--poll",
-    default=2.0,
-    show_default=True,
-    type=Real(0.1, 86_400),
-    help="Seconds between two looks into the folder.",
-)
 def watch(
     monitor: Path,
     batches: tuple[str, ...],
-    alpha: float,
-    looks: int | None,
     key: str | None,
     reports: Path | None,
     picture: Path | None,
-    journal: Path | None,
     embed: str | None,
-    keep: bool,
-    is_followed: bool,
-    poll: float,
 ) -> None:
     """Test BATCHES, files or folders of files, against MONITOR: one line of JSON each.
 
-    With - for BATCHES, every line of stdin is one: a row or a list of rows as JSON.
+    MONITOR, made by `sparker calibrate`, has the level and the number of looks. Each batch is
+    written into it before its line is printed. A file that was tested before is skipped, so the
+    same command can run every hour on the same folder. One process at a time may use MONITOR.
 
     A batch that cannot be read or tested gives a line with an error and does not stop the others.
-    The first batch of a size that MONITOR has no toys for waits until they are made.
 
-    If MONITOR was made with `calibrate --anytime`, it bets on the rows of all batches together:
-    look as often as you like, the chance that it ever raises a false alarm is at most alpha.
+    Exit codes: 0 no alarm, 1 an alarm, 4 some batch could not be tested or reported, 5 both of
+    these, 2 bad options or MONITOR, 130 interrupted, 143 terminated.
 
-    With --journal, a watch that was ended goes on where it was.
-
-    Exit codes: 0 all batches were tested and none raised an alarm, 1 an alarm, 4 some batch could
-    not be tested or there was none, or lines could not be written, 5 both of these, 2 bad options
-    or MONITOR, 130 interrupted, 143 terminated.
-
-    Example: sparker watch monitor.npz monday.npy tuesday.npy --alpha 0.01
+    Example: sparker watch monitor.sparker monday.npy tuesday.npy
     """
-    _check(monitor, batches, reports, picture, journal)
-    if is_followed and (len(batches) != 1 or not Path(batches[0]).is_dir()):
-        raise BadInput("--follow needs one folder to look into")
-    so_far = Journal(journal)
-    click.get_current_context().call_on_close(so_far.close)
-    session = Session(monitor, alpha, looks, key, reports, picture, keep, so_far, embed=embed)
-    problem = no_device()
-    if problem:  # of all batches, and not of each
+    from sparker.system.owned import owned
+
+    _check(monitor, batches, reports, picture)
+    if problem := no_device():  # of all batches, and not of each
         raise BadInput(problem)
-    own = [monitor, *([journal] if journal else [])]
-    files: Iterable[Batch]
-    if STDIN in batches:
-        if len(batches) > 1 or is_followed:
-            raise BadInput("- stands for all batches, and goes neither with others nor --follow")
-        files = lines(sys.stdin.buffer, so_far.n_looks + 1)
-    elif is_followed:
-        files = follow(Path(batches[0]), poll, own, so_far.tested)
-    else:
-        every = list(batch_files(batches, own))
-        if not every:
-            note("No batch was tested: there are no files in " + ", ".join(batches) + ".")
-            session.failed = True
-        files = new = [batch for batch in every if not so_far.knows(batch)]
-        n_looks = so_far.n_looks + len(new)
-        if looks is not None and n_looks > looks:
-            raise BadInput(
-                f"there are {n_looks} batches for {counted(looks, 'look')}; plan as many --looks "
-                "as there will be batches, or name fewer"
-            )
     try:
-        if is_followed or STDIN in batches:
-            _follow(session, files, looks)
-        else:
-            for batch in files:
-                session.look(batch)
-    except KeyboardInterrupt as stop:
-        where = f"are kept in {journal}; the same command goes on there"
-        stop.add_note(
-            f"{so_far.n_looks} looks were made"
-            + (
-                f" and {where}"
-                if journal
-                else "; with --journal the same command would go on there"
-            )
+        with owned(monitor) as write:
+            session = _Session(_loaded(monitor, embed), write, monitor, key, reports)
+            files = list(batch_files(batches, [monitor]))
+            if not files:
+                note("No batch was tested: there are no files in " + ", ".join(batches) + ".")
+                session.failed = True
+            for file in files:
+                session.look(file)
+    except BlockingIOError:
+        raise BadInput(
+            f"another process uses {monitor}; run this again when it has ended, or use a copy of "
+            "the file for another stream"
+        ) from None
+    if picture:
+        session.draw(picture)
+    sys.exit(EXIT_CODES[session.alarm, session.failed])
+
+
+@dataclass
+class _Session:
+    """A monitor from its file, and what became of all batches together."""
+
+    monitor: "Monitor | AnytimeMonitor"
+    write: Callable[[bytes], None]
+    path: Path
+    key: str | None
+    reports: Path | None
+    alarm: bool = False
+    failed: bool = False
+
+    def look(self, file: str) -> None:
+        """Test a batch, keep the look, and print its line."""
+        from sparker.history import FileVersion
+
+        line: dict[str, Any] = {"batch": file}
+        try:
+            line |= self._tested(file, FileVersion.of(_path(file)))
+        except _CannotWriteError:
+            raise
+        except Exception as error:  # whatever it is, other batches come
+            line["error"] = explained(error) or f"internal error: {type(error).__name__}: {error}"
+        self.failed |= "error" in line
+        try:
+            answer_json(line)
+        except OSError as error:
+            if not self.failed:
+                note(f"Lines cannot be written to stdout any more: {plain(error)}.")
+            self.failed = True
+
+    def _tested(self, file: str, version: "FileVersion") -> dict[str, Any]:
+        from sparker import tables
+        from sparker.history import FileVersion
+
+        rows = tables.read(
+            file,
+            columns=self.monitor.columns or None,
+            extra=[name for name in self.monitor.beside if name not in self.monitor.columns],
+            key=self.key,
         )
-        raise
-    sys.exit(session.exit_code)
+        if FileVersion.of(_path(file)) != version:
+            return {"error": f"{file} changed while it was read; test it when it is complete"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # they are in the line
+            look = self.monitor.look(rows, file=version)
+        if look is None:
+            return {"skipped": "this file was tested before"}
+        try:
+            self.write(self.monitor.packed())
+        except OSError as error:  # nothing more is tested: it could not be remembered
+            raise _CannotWriteError(
+                f"{self.path} could not be written: {plain(error)}; the look at {file} does not "
+                "count, and nothing after it was tested"
+            ) from error
+        self.alarm |= look.alarm
+        line = look.to_dict()
+        if look.alarm and self.reports and self._is_first_alarm():
+            line["report"] = self._report(self.reports, file, look, rows)
+        return line
+
+    def _is_first_alarm(self) -> bool:
+        """Return whether the last look raised an alarm that the one before it had not."""
+        before = self.monitor.history[:-1]
+        return not (self.monitor.alarm_stays and before and before[-1].alarm)
+
+    def _report(self, folder: Path, file: str, look: Any, rows: Any) -> str | None:
+        """Write that of an alarm. Whatever goes wrong here, the alarm stands."""
+        made = None
+        try:
+            made = report_file(folder, file)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # they are in the line
+                found = self.monitor.explained(look, rows)
+            # No rounding of the quotient may take the alarm back.
+            alpha = max(self.monitor.alpha / (self.monitor.looks or 1), found.p_value)
+            result = replace(found, files=(str(self.path), file))
+            result.report(made, command=command_line(), alpha=alpha)
+        except Exception as error:
+            note(f"The report on {file} could not be written: {plain(error)}.")
+            self.failed = True
+            if made is not None:
+                with suppress(OSError):
+                    made.unlink()
+            return None
+        return str(made)
+
+    def draw(self, path: Path) -> None:
+        """Draw the looks so far. Without a picture the exit code says so."""
+        try:
+            save_picture(self.monitor.figure(), path)
+        except Exception as error:
+            note(f"The picture could not be written: {plain(error)}.")
+            self.failed = True
 
 
-def _follow(session: Session, files: Iterable[Batch], most: int | None) -> None:
-    """Look at batch after batch, at no more than were planned."""
-    so_far = session.journal
-    if so_far.n_looks != most:
-        for batch in files:
-            session.look(batch, comes_again=True)
-            if so_far.n_looks == most:
-                break
-        else:  # the end of stdin; a folder has none
-            return
-    note(f"All {most} planned looks are made; further batches are not tested.")
+class _CannotWriteError(BadInput):
+    """The monitor cannot keep its looks."""
+
+
+def _path(file: str) -> str:
+    """Return the file without the name of a table in it."""
+    return file if Path(file).exists() else file.rpartition(":")[0] or file
+
+
+def _loaded(path: Path, embed: str | None) -> "Monitor | AnytimeMonitor":
+    from sparker.files import load
+    from sparker.result import TestResult
+
+    found = load(path, embed)
+    if isinstance(found, TestResult):
+        raise BadInput(f"{path} holds the result of a test, and no monitor")
+    return found
 
 
 def _check(
-    monitor: Path,
-    batches: tuple[str, ...],
-    reports: Path | None,
-    picture: Path | None,
-    journal: Path | None,
+    monitor: Path, batches: tuple[str, ...], reports: Path | None, picture: Path | None
 ) -> None:
-    """Say now what could not be written, or would be taken for a batch."""
-    check_outputs(
-        {"--picture": picture, "--journal": journal},
-        [monitor, *batches],
-        folders={"--reports": reports},
-    )
+    """Refuse now what could not be written, or would be taken for a batch."""
+    check_outputs({"--picture": picture}, [monitor, *batches], folders={"--reports": reports})
     check_picture("--picture", picture)
     watched = {Path(batch).resolve() for batch in batches if Path(batch).is_dir()}
     for name, folder in (("reports", reports), ("picture", picture and picture.parent)):

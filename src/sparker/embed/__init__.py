@@ -7,6 +7,7 @@ from sparker.embed.choose import NAMES, choose
 from sparker.embed.contract import IMAGES, TEXT, Embedder
 from sparker.embed.function import Function
 from sparker.embed.normalise import plain_text
+from sparker.embed.remembered import Remembered
 from sparker.embed.restored import Absent, restored
 from sparker.embed.tfidf import Tfidf
 
@@ -17,6 +18,7 @@ __all__ = [
     "Absent",
     "Embedder",
     "Function",
+    "Remembered",
     "Tfidf",
     "choose",
     "plain_text",

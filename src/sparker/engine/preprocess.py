@@ -7,23 +7,29 @@ column's ordinary values end: they would otherwise decide how wide everything el
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from sparker.ordinary import Ordinary, ordinary
+from sparker.system.archive import ArraySpec
 
 
 class Transform(NamedTuple):
     """A shift and a linear map of the columns kept, and the way back."""
 
-    kept: np.ndarray  # (k,) the columns that vary
-    centre: np.ndarray  # (d,) what is subtracted; of a column not kept, its constant value
-    matrix: np.ndarray  # (k,) one factor a column, or (k, r)
-    back: np.ndarray  # its inverse where the points vary, (k,) or (r, k)
-    low: np.ndarray  # (d,) values further out are taken to be here
-    high: np.ndarray
+    kept: Annotated[np.ndarray, ArraySpec("k", kinds="iu", low=0)]
+    """The columns that vary."""
+    centre: Annotated[np.ndarray, ArraySpec("d")]
+    """What is subtracted; of a column not kept, its constant value."""
+    matrix: Annotated[np.ndarray, ArraySpec("...")]
+    """(k,) one factor a column, or (k, r)."""
+    back: Annotated[np.ndarray, ArraySpec("...")]
+    """Its inverse where the points vary, (k,) or (r, k)."""
+    low: Annotated[np.ndarray, ArraySpec("d", finite=False)]
+    """Values further out are taken to be here."""
+    high: Annotated[np.ndarray, ArraySpec("d", finite=False)]
 
     @property
     def dropped(self) -> np.ndarray:

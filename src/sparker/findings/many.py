@@ -90,8 +90,6 @@ class Many:
     """In the order given."""
     fdr: float
     """The false discovery rate of the list."""
-    shared: bool
-    """Whether samples of one size share their toys."""
     frame: str | None
     """The library of the data frames that the samples came as, if they did."""
     n_reference: int
@@ -256,7 +254,6 @@ class Many:
                 for rank, i in enumerate(self.ranking, 1)
                 for one in [self.samples[i]]
             ],
-            "shared": self.shared,
             "reference_rows": self.n_reference,
             "files": list(self.files),
             "settings": self.settings,

@@ -13,9 +13,7 @@ kernels would see signals that are not there.
   rest comes from all rows.
 
 All three are exact, over samples and seeds, except for Poisson counts in a relabelled pool and for
-weights of the reference alone. ``Resample``, for monitors that have no data yet, is measured. Toys
-that many samples share (``shared``) are no scheme of one test; they are exact for each sample.
-``docs/calibration.md`` says what each assumes, and has the measured levels of all.
+weights of the reference alone. ``docs/calibration.md`` says what each assumes, and has the measured levels of all.
 """
 
 from sparker.nulls.experiments import (
@@ -32,8 +30,6 @@ from sparker.nulls.experiments import (
 from sparker.nulls.inputs import Samples, Weights, samples
 from sparker.nulls.nuisances import Nuisances, Profile, Pull
 from sparker.nulls.permutation import Permutation
-from sparker.nulls.resample import Resample
-from sparker.nulls.shared import blocks_of, hold_out, shared_toys
 from sparker.nulls.simulator import Simulator
 from sparker.nulls.systematics import Systematic
 
@@ -44,22 +40,18 @@ __all__ = [
     "Permutation",
     "Profile",
     "Pull",
-    "Resample",
     "Samples",
     "Scheme",
     "Simulator",
     "Systematic",
     "ToySource",
     "Weights",
-    "blocks_of",
-    "hold_out",
     "largest_toy",
     "most_rows",
     "own_rows",
     "relabelled",
     "samples",
     "scheme",
-    "shared_toys",
     "toy_rng",
 ]
 

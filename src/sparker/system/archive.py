@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
@@ -40,7 +40,7 @@ MAX_HEADER = 100_000_000
 Restore = Mapping[type, Callable[[Any], Any]]
 """By type: a function that makes a value of this type from what JSON has of it."""
 
-Cells = list[str | bool | None]
+Cells = list[str | bool | int | float | None]
 
 
 class ArraySpec(NamedTuple):
@@ -77,7 +77,9 @@ class ArraySpec(NamedTuple):
             return f"holds {array.dtype}"
         if array.dtype.kind == "f" and self.finite and not np.isfinite(array).all():
             return "has values that are not finite"
-        if not np.all(np.isnan(array) | ((array >= self.low) & (array <= self.high))):
+        if array.dtype.kind in "fiu" and not np.all(
+            np.isnan(array) | ((array >= self.low) & (array <= self.high))
+        ):
             return f"has values that are not between {self.low:g} and {self.high:g}"
         return ""
 
@@ -127,8 +129,20 @@ def read(
         FileNotFoundError: if there is no such file.
         ValueError: if it holds anything else, or is damaged.
     """
-    try:
+    with reading(path, *kinds):
         return unpacked(content_of(path), kinds, restore)
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], *kinds: str) -> Iterator[None]:
+    """Let whatever a file's contents raise end in a ``ValueError`` that names the file.
+
+    Args:
+        path: the file.
+        kinds: what it should hold.
+    """
+    try:
+        yield
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except Exception as error:  # a file made to do harm may raise anything
@@ -202,17 +216,16 @@ def array_problems(value: Any, declared: Any, axes: dict[str, int], at: str = ""
     """Yield what is wrong with the arrays in a value, by what its types declare of them."""
     if get_origin(declared) is Annotated:
         of, *specs = get_args(declared)
-        for spec in specs:
-            if isinstance(spec, ArraySpec) and isinstance(value, np.ndarray):
-                if problem := spec.problem(value, axes):
-                    yield f"{at} {problem}"
+        specs = [spec for spec in specs if isinstance(value, np.ndarray)]
+        problems = [spec.problem(value, axes) for spec in specs if isinstance(spec, ArraySpec)]
+        yield from (f"{at} {problem}" for problem in problems if problem)
         declared = of
     if isinstance(value, dict | tuple | list) and not hasattr(value, "_fields"):
         inner = [of for of in get_args(declared) if of is not Ellipsis][-1:] or [Any]
         for item in value.values() if isinstance(value, dict) else value:
             yield from array_problems(item, inner[0], axes, at)
     elif is_dataclass(value) or isinstance(value, msgspec.Struct) or hasattr(value, "_fields"):
-        for name, of in _fields(type(value)).items():
+        for name, of in _fields(value.__class__).items():
             yield from array_problems(getattr(value, name), of, axes, f"{at}.{name}".strip("."))
     elif declared is not None:
         for of in get_args(declared):  # one of several types
@@ -221,7 +234,7 @@ def array_problems(value: Any, declared: Any, axes: dict[str, int], at: str = ""
 
 
 @cache
-def _fields(of: type) -> dict[str, Any]:
+def _fields(of: Any) -> dict[str, Any]:
     return get_type_hints(of, include_extras=True)
 
 

@@ -3,10 +3,11 @@
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from sparker.system.archive import ArraySpec
 from sparker.system.memmap import check_disk, forget
 from sparker.tables.cells import (
     LARGEST,
@@ -22,6 +23,8 @@ from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
 from sparker.tables.source import Source, block_rows
 
+Column = Annotated[np.ndarray, ArraySpec("N", kinds="biufmMUSO", finite=False)]
+
 
 class Table(NamedTuple):
     """Columns of any kind: what was read from a file, or came as a data frame.
@@ -29,14 +32,14 @@ class Table(NamedTuple):
     Where arrays go in, a table of numbers goes in with its names.
     """
 
-    points: np.ndarray
-    """(N, d) the numbers; NaN where one is missing, and in columns that hold something else."""
+    points: Annotated[np.ndarray, ArraySpec("N d", finite=False)]
+    """The numbers; NaN where one is missing, and in columns that hold something else."""
     columns: tuple[str, ...] = ()
     """(d,) names; empty where there are none."""
-    extra: dict[str, np.ndarray] = {}  # noqa: RUF012 (never changed)
-    """(N,) each: columns that are no features, as numbers or as strings."""
-    others: dict[int, np.ndarray] = {}  # noqa: RUF012
-    """(N,) each: the columns that are no numbers, by their places; see ``kinds``."""
+    extra: dict[str, Column] = {}  # noqa: RUF012 (never changed)
+    """Columns that are no features, as numbers or as strings."""
+    others: dict[int, Column] = {}  # noqa: RUF012
+    """The columns that are no numbers, by their places; see ``kinds``."""
     lists: dict[int, str] = {}  # noqa: RUF012
     """Columns of lists or objects, which are not read, and what they hold."""
     headless: bool = False
