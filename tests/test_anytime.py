@@ -1,8 +1,6 @@
-"""Streams that are watched for ever: the bets, what they promise, and what survives a kill."""
+"""Anytime monitors: the bets, what they promise, and the file that keeps them."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -10,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import sparker
-from sparker.betting import saved
+from sparker.anytime import KIND, SavedAnytime
 from sparker.betting.process import LENGTHS, SUM_OF_WEIGHTS, Process
 from sparker.betting.scan import ground, look_for_kernels, look_for_tail
 from sparker.betting.wealth import (
@@ -23,12 +21,9 @@ from sparker.betting.wealth import (
     stream_bets,
 )
 from sparker.betting.witnesses import edge, far, kernels, log_ratio, shift
-from sparker.cli.journal import Journal
 from sparker.cli.main import main
 from sparker.engine import Ensemble, components
-from sparker.sources import JsonLines, Placed, follow
 from sparker.system import archive
-from sparker.tables.lines import rows_of
 
 VALUES = np.geomspace(0.01, 1, N_LEVELS)
 BETS = np.array([0, 0.1, 0.3, 0.8])
@@ -192,7 +187,7 @@ def test_changes_are_looked_for_again_after_each_alarm(reference):
     shares = [0.0] * 20 + [0.1] * 10 + [0.0] * 20 + [0.1] * 10
     alarms = [
         look.number
-        for look in monitor.watch((rows(9 + i, share=s) for i, s in enumerate(shares)), alpha=0.01)
+        for look in monitor.watch((rows(9 + i, share=s) for i, s in enumerate(shares)))
         if look.alarm
     ]
     assert min(alarms) > 20
@@ -238,43 +233,57 @@ def test_a_monitor_goes_on_to_the_same_bits_from_its_file(reference, tmp_path):
     begun = sparker.AnytimeMonitor.start(reference, change=True)
     for seed in range(6):
         begun.look(rows(seed, 170))
-    begun.save(tmp_path / "monitor.npz")
-    begun.save_state(tmp_path / "state.npz", place=[1, 2])
-    loaded = sparker.load(tmp_path / "monitor.npz")
-    fresh = sparker.AnytimeMonitor.start(reference, change=True)
-    assert fresh.load_state(tmp_path / "state.npz") == {"place": [1, 2]}
+    begun.save(tmp_path / "monitor.sparker")
+    loaded = sparker.load(tmp_path / "monitor.sparker")
     assert isinstance(loaded, sparker.AnytimeMonitor)
     assert repr(loaded) == repr(begun)
+    assert loaded.history == begun.history
     for seed in range(30, 38):
         batch = rows(seed, 170, share=0.04)
-        looks = [monitor.look(batch) for monitor in (begun, loaded, fresh)]
-        assert looks[0][:6] == looks[1][:6] == looks[2][:6]
+        looks = [monitor.look(batch) for monitor in (begun, loaded)]
+        assert looks[0][:6] == looks[1][:6]
     np.testing.assert_array_equal(begun.process.recent, loaded.process.recent)
     assert len(begun.process.recent) <= LENGTHS[-1]
 
 
-def test_a_state_of_another_reference_and_a_damaged_one_are_refused(reference, tmp_path):
+def test_an_edited_file_is_refused_though_its_digest_is_right(reference, tmp_path):
     monitor = sparker.AnytimeMonitor.start(reference)
     monitor.look(rows(1, 600))
-    monitor.save_state(tmp_path / "state.npz")
-    other = sparker.AnytimeMonitor.start(rows(5, 1000))
-    with pytest.raises(ValueError, match="another reference"):
-        other.load_state(tmp_path / "state.npz")
-    header, arrays = archive.read(tmp_path / "state.npz", "state of an anytime monitor")
-    for name, wrong in {
-        "bet_values": arrays["bet_values"] + 1,
-        "bet_kind": arrays["bet_kind"] + 9,
-        "bet_stream": arrays["bet_stream"] - 10**6,
-        "recent": arrays["recent"][:-1],
-    }.items():
-        archive.write(tmp_path / "wrong.npz", header, {**arrays, name: wrong})
-        with pytest.raises(ValueError, match="no state of an anytime monitor"):
-            monitor.load_state(tmp_path / "wrong.npz")
-    with pytest.raises(ValueError, match="none"):
-        saved.unpack(
-            {**header, "n_rows": -1}, arrays, monitor.process.beside, monitor.process.held_back,
-            change=False,
-        )  # fmt: skip
+    monitor.save(tmp_path / "monitor.sparker")
+    path = tmp_path / "wrong.sparker"
+    for part, name, wrong in (
+        ("terms", "values", lambda a: a + 1),
+        ("witness", "kind", lambda a: a + 9),
+        ("bet", "stream", lambda a: a - 10**6),
+        ("bet", "held_back", lambda a: a + 1),
+        ("process", "recent", lambda a: a[:-1]),
+        ("process", "n_rows", lambda n: -1),
+        ("process", "usual", lambda a: a * np.nan),
+        ("saved", "reference", lambda a: a * np.inf),
+        ("saved", "n_learned_from", lambda n: 10**6),
+        ("saved", "alpha", lambda a: 1.5),
+    ):
+        saved = archive.read(tmp_path / "monitor.sparker", {KIND: SavedAnytime})
+        bet = saved.process.bets[0]
+        if part in ("terms", "witness"):
+            inner = getattr(bet, part)
+            setattr(bet, part, inner._replace(**{name: wrong(getattr(inner, name))}))
+        else:
+            owner = {"bet": bet, "process": saved.process, "saved": saved}[part]
+            setattr(owner, name, wrong(getattr(owner, name)))
+        archive.write(path, KIND, saved)
+        with pytest.raises(ValueError, match="holds no anytime monitor"):
+            sparker.AnytimeMonitor.load(path)
+
+
+def test_a_key_that_was_seen_is_skipped_and_rows_without_one_always_count(reference):
+    monitor = sparker.AnytimeMonitor.start(reference)
+    batch = rows(1)
+    assert monitor.look(batch, key="monday").number == 1
+    assert monitor.look(batch, key="monday") is None
+    assert monitor.look(batch).number == 2
+    assert monitor.look(batch, key="tuesday").number == 3
+    assert monitor.process.n_rows == 3 * len(batch)
 
 
 def test_columns_of_any_kind_go_in_and_bad_input_is_refused(reference):
@@ -300,63 +309,13 @@ def test_columns_of_any_kind_go_in_and_bad_input_is_refused(reference):
         monitor.look(strange)
     with pytest.raises(ValueError, match="no such column"):
         monitor.look(strange.rename(columns={"x": "y"}))
-    with pytest.raises(ValueError, match="0 < alpha < 1"):
-        monitor.look(strange, alpha=1.5)
+    with pytest.raises(ValueError, match="alpha must be between 0 and 1"):
+        sparker.AnytimeMonitor.start(reference, alpha=1.5)
     with pytest.raises(ValueError, match="at least 100"):
         sparker.AnytimeMonitor.start(rows(0, 60))
     with pytest.raises(ValueError, match="makes no toys") as refused:
         sparker.AnytimeMonitor.start(reference, store="x", expected=5.0)
     assert "each of which counts as one" in str(refused.value)
-
-
-class Partition:
-    """A log of batches that remembers what was committed, as Kafka does."""
-
-    def __init__(self, log: list[np.ndarray]) -> None:
-        self.log, self.committed = log, 0
-
-    def batches(self, after):
-        for offset in range(
-            self.committed if after is None else after["offset"] + 1, len(self.log)
-        ):
-            yield Placed(self.log[offset], {"offset": offset})
-
-    def commit(self, place) -> None:
-        self.committed = place["offset"] + 1
-
-
-def test_a_source_is_followed_from_the_place_of_the_state_whatever_it_believes(reference, tmp_path):
-    log = [rows(seed, 100) for seed in range(9)]
-    whole = [look.wealth for look in sparker.AnytimeMonitor.start(reference).watch(log)]
-    source, state = Partition(log), tmp_path / "state.npz"
-    looks = follow(sparker.AnytimeMonitor.start(reference), source, state)
-    found = [next(looks).wealth for _ in range(4)]
-    source.committed = 2  # the last commits were lost
-    found += [
-        look.wealth for look in follow(sparker.AnytimeMonitor.start(reference), source, state)
-    ]
-    assert found == whole
-    assert source.committed == 9
-    with pytest.raises(ValueError, match="plain values"):
-        next(follow(sparker.AnytimeMonitor.start(reference), Tuples(), tmp_path / "other.npz"))
-
-
-class Tuples:
-    def batches(self, after):
-        yield Placed(rows(0), (1, 2))
-
-
-@pytest.mark.unit
-def test_lines_of_json_are_rows():
-    assert rows_of(b"[1, 2.5, null]")[0][:2] == [1, 2.5]
-    assert rows_of(b"[[1, 2], [3, 4]]") == [[1, 2], [3, 4]]
-    assert rows_of(b'[{"x": 1}, {"x": 2, "y": "a"}]') == {"x": [1, 2], "y": [None, "a"]}
-    for wrong in (b"[[1], [2, 3]]", b"[]", b"5", b"{", b'[[1], {"x": 1}]'):
-        with pytest.raises(ValueError, match="line"):
-            rows_of(wrong)
-    source = JsonLines([b"[1, 2]\n", b"\n", b"[3, 4]\n"])
-    assert [one.place for one in source.batches(None)] == [1, 2]
-    assert [one.rows for one in source.batches(1)] == [[[3, 4]]]
 
 
 @pytest.fixture
@@ -365,7 +324,7 @@ def at(tmp_path, monkeypatch, reference):
     np.save("reference.npy", reference)
     for number in range(8):
         np.save(f"batch{number}.npy", rows(100 + number, 256, share=0.1 * (number > 3)))
-    assert run("calibrate", "reference.npy", "monitor.npz", "--anytime").exit_code == 0
+    assert run("calibrate", "reference.npy", "monitor.sparker", "--anytime").exit_code == 0
     return tmp_path
 
 
@@ -380,97 +339,17 @@ def lines_of(result) -> list[dict]:
 FILES = [f"batch{number}.npy" for number in range(8)]
 
 
-def test_a_watch_goes_on_where_it_was_ended_and_draws_its_wealth(at):
-    whole = run("watch", "monitor.npz", *FILES, "--alpha", "0.05")
-    assert whole.exit_code == 1
-    first = run("watch", "monitor.npz", *FILES[:3], "--journal", "lines.jsonl", "--alpha", "0.05")
-    assert first.exit_code == 0
-    second = run(
-        "watch", "monitor.npz", *FILES, "--journal", "lines.jsonl", "--alpha", "0.05",
-        "--picture", "wealth.png",
-    )  # fmt: skip
-    assert second.exit_code == 1
-    assert lines_of(first) + lines_of(second) == lines_of(whole)
-    assert [line["look"] for line in lines_of(second)] == [4, 5, 6, 7, 8]
-    assert lines_of(second)[-1]["wealth"] > 20
-    assert (at / "wealth.png").stat().st_size > 10_000
-    again = run("watch", "monitor.npz", *FILES, "--journal", "lines.jsonl", "--alpha", "0.05")
-    assert again.stdout == ""
-
-
-def test_a_watch_that_is_killed_between_bets_and_journal_bets_on_no_batch_twice(at, monkeypatch):
-    whole = lines_of(run("watch", "monitor.npz", *FILES))
-    kept = Journal.add
-
-    def killed(self, batch, line):
-        if line["look"] == 4:
-            raise SystemExit(137)
-        kept(self, batch, line)
-
-    monkeypatch.setattr(Journal, "add", killed)
-    assert run("watch", "monitor.npz", *FILES, "--journal", "lines.jsonl").exit_code == 137
-    monkeypatch.setattr(Journal, "add", kept)
-    run("watch", "monitor.npz", *FILES, "--journal", "lines.jsonl")
-    journal = [json.loads(line) for line in (at / "lines.jsonl").read_text().splitlines()]
-    assert [line["look"] for line in journal] == list(range(1, 9))
-    assert [line["wealth"] for line in journal] == [line["wealth"] for line in whole]
-    # Bets that are older than the journal would be made twice.
-    (at / "lines.jsonl.bets").unlink()
-    gone = run("watch", "monitor.npz", *FILES, "--journal", "lines.jsonl")
-    assert gone.exit_code == 2
-    assert "batches that were bet on" in gone.stderr
-
-
-def test_lines_of_stdin_are_batches_and_a_bad_one_stops_no_other(at):
-    text = "\n".join(
-        [
-            "not json",
-            *(json.dumps(np.load(file).tolist()) for file in FILES),
-            json.dumps([0.5, 0.5]),
-        ]
-    )
-    found = run("watch", "monitor.npz", "-", input=text)
-    assert found.exit_code == 5
-    lines = lines_of(found)
-    assert [line["batch"] for line in lines] == [f"line {n}" for n in range(1, 11)]
-    assert "no JSON" in lines[0]["error"]
-    assert [line["rows"] for line in lines[1:]] == [256] * 8 + [1]
-    files = lines_of(run("watch", "monitor.npz", *FILES))
-    assert [line["wealth"] for line in lines[1:9]] == [line["wealth"] for line in files]
-    assert run("watch", "monitor.npz", "-", "batch0.npy").exit_code == 2
-
-
-def test_options_of_the_other_kind_of_monitor_are_refused(at):
-    for arguments, said in (
-        (["calibrate", "reference.npy", "x.npz"], "--batch-size"),
-        (["calibrate", "reference.npy", "x.npz", "--change", "--batch-size", "5"], "--anytime"),
-        (["calibrate", "reference.npy", "x.npz", "--anytime", "--toys", "5"], "--toys"),
-        (["watch", "monitor.npz", "batch0.npy", "--looks", "5"], "--looks"),
-    ):
-        refused = run(*arguments)
-        assert refused.exit_code == 2
-        assert said in refused.stderr
-    told = run("info", "monitor.npz")
-    assert "1000 of them held back" in told.stdout
-
-
 def test_an_alarm_writes_a_report_once(at, monkeypatch):
     quick = {"n_toys": 20, "config": sparker.FitConfig(n_kernels=3)}
     quick |= {"widths": sparker.WidthConfig(steps=30, n_widths=3), "explain": False}
-    explained = sparker.AnytimeMonitor.test
+    explained = sparker.AnytimeMonitor.explain
     monkeypatch.setattr(
         sparker.AnytimeMonitor,
-        "test",
+        "explain",
         lambda self, batch, **settings: explained(self, batch, **settings, **quick),
     )
-    found = run("watch", "monitor.npz", *FILES, "--reports", "alarms")
+    found = run("watch", "monitor.sparker", *FILES, "--reports", "alarms")
     reports = [line["report"] for line in lines_of(found) if "report" in line]
     assert len(reports) == 1
     assert sum(line["alarm"] for line in lines_of(found)) > 1
     assert "batch" in (at / reports[0]).read_text()
-
-
-def test_a_stream_can_be_watched_without_waiting_for_the_command_line():
-    """Importing what parses options must not import JAX."""
-    code = "import sys, sparker.cli.watch, sparker.cli.calibrate; sys.exit('jax' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

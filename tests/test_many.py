@@ -14,12 +14,11 @@ from scipy.stats import binom
 import sparker
 from sparker.by_name import folder_of
 from sparker.calibration.false_discovery import fewest_listed, q_values
+from sparker.calibration.sequential import Sequential
 from sparker.cli.main import main
 from sparker.findings.closest import compare
 from sparker.findings.distance import Distances, held_out
-from sparker.nulls import blocks_of, hold_out
 from sparker.report.many import render
-from sparker.shared import TABLE
 from sparker.statistics.kernels import KernelStatistic
 
 RNG = np.random.default_rng(5)
@@ -38,7 +37,12 @@ def distance_of_means(rng, sample):
     return float(np.linalg.norm(means[0] - means[1]))
 
 
-PLAIN = {"statistic": distance_of_means, "preprocess": sparker.unchanged, "progress": False}
+PLAIN = {
+    "statistic": distance_of_means,
+    "preprocess": sparker.unchanged,
+    "progress": False,
+    "stop": None,
+}
 """A statistic that fits nothing, so that nothing is compiled."""
 
 
@@ -83,17 +87,13 @@ def test_a_line_does_not_depend_on_the_other_samples():
 
 def test_what_is_wrong_with_one_sample_costs_no_other(tmp_path):
     runs = {**FINE, "narrow": np.ones((40, 1)), "gone": tmp_path / "gone.npy"}
-    for shared, reference in ((False, REFERENCE), (True, np.tile(REFERENCE, (20, 1)))):
-        found = sparker.test_many(
-            reference + 1e-9 * np.arange(len(reference))[:, None], runs, shared=shared, n_toys=99,
-            explain=False, **PLAIN,
-        )  # fmt: skip
-        assert [one.name for one in found.failed] == ["narrow", "gone"]
-        assert np.isnan(found.q_values[-2:]).all()
-        assert np.isfinite(found.q_values[:-2]).all()
-        assert [one.name for one in found.ranked[-2:]] == ["narrow", "gone"]
-        assert "no file" in found["gone"].error
-        assert sum("could not be tested" in note for note in found.notes) == 2
+    found = sparker.test_many(REFERENCE, runs, n_toys=99, explain=False, **PLAIN)
+    assert [one.name for one in found.failed] == ["narrow", "gone"]
+    assert np.isnan(found.q_values[-2:]).all()
+    assert np.isfinite(found.q_values[:-2]).all()
+    assert [one.name for one in found.ranked[-2:]] == ["narrow", "gone"]
+    assert "no file" in found["gone"].error
+    assert sum("could not be tested" in note for note in found.notes) == 2
     with pytest.raises(OSError, match="no file"):  # of none can anything be said
         sparker.test_many(REFERENCE, {"gone": tmp_path / "gone.npy"}, n_toys=19, **PLAIN)
 
@@ -109,8 +109,8 @@ def test_what_is_wrong_with_one_sample_costs_no_other(tmp_path):
         ({1: SHIFTED, "1": SHIFTED}, {}, "the same name"),
         (RUNS, {"fdr": 1.0}, "fdr must lie between"),
         (RUNS, {"fdr": 0.01}, "99 or more by n_toys"),
-        (RUNS, {"shared": True}, "more than the 30 toys"),
-        (RUNS, {"shared": True, "n_toys": 99}, "need 4,000 reference rows, and there are 300"),
+        (RUNS, {"stop": Sequential()}, "more than the 30 toys"),
+        (RUNS, {"stop": Sequential(), "n_toys": 38}, "ask for 39 or more"),
         (RUNS, {"groups": ([1], [2])}, "groups or strata row by row does not go with many"),
         (RUNS, {"n_toy": 10}, "did you mean 'n_toys'"),
     ],
@@ -166,100 +166,36 @@ def test_groups_strata_and_weights_are_those_of_a_single_test():
     assert found["run <4>"].combined_score == alone.combined_score
 
 
-# Toys that samples share.
-
-N_TOYS = TABLE + 39
-LARGE = RNG.normal(size=(100 + N_TOYS * 40, 2))
-
-
-def test_rows_of_toys_are_nobody_elses():
-    kept, others = hold_out(len(LARGE), N_TOYS, 40, seed=3)
-    assert len(kept) == 100
-    assert sorted([*kept, *others]) == list(range(len(LARGE)))
-    draw = blocks_of(np.arange(len(others))[:, None])
-    taken = np.concatenate([draw(number, 40)[:, 0] for number in range(1, N_TOYS + 1)])
-    assert len(np.unique(taken)) == len(taken) == len(others)
-    with pytest.raises(ValueError, match="beyond the"):
-        draw(N_TOYS + 1, 40)
-
-
-def test_shared_p_values_are_ranks_among_the_toys_that_are_compared():
-    found = sparker.test_many(
-        LARGE, RUNS, shared=True, n_toys=N_TOYS, seed=3, explain=False, **PLAIN
-    )
-    kept, others = hold_out(len(LARGE), N_TOYS, 40, seed=3)
-    middle = LARGE[kept].mean(0)
-    blocks = LARGE[others].reshape(N_TOYS, 40, 2)[TABLE:]
-    toys = np.linalg.norm(blocks.mean(1) - middle, axis=1)
-    for one in found:
-        t = np.linalg.norm(RUNS[one.name].mean(0) - middle)
-        assert one.p_value == (1 + np.sum(toys >= t)) / (1 + len(toys))
-        assert one.n_toys == len(toys)
-
-
-def test_shared_toys_are_made_once_for_each_size(tmp_path):
-    runs = {**FINE, "short": RNG.normal(size=(30, 2)), "shorter": RNG.normal(size=(30, 2))}
-    done = []
-    found = sparker.test_many(
-        LARGE, runs, shared=True, n_toys=N_TOYS, store=tmp_path, explain=False,
-        **{**PLAIN, "progress": lambda n, total: done.append((n, total))},
-    )  # fmt: skip
-    assert {path.name for path in tmp_path.iterdir()} == {"samples-of-30", "samples-of-40"}
-    assert done[-1] == (2 * N_TOYS + 6, 2 * N_TOYS + 6)
-    again = sparker.test_many(
-        LARGE, runs, shared=True, n_toys=N_TOYS, store=tmp_path, explain=False, **PLAIN
-    )
-    assert again.samples == found.samples
-    with pytest.raises(ValueError, match="another test"):  # other rows of toys
-        sparker.test_many(LARGE[::-1], runs, shared=True, n_toys=N_TOYS, store=tmp_path, **PLAIN)
-
-
-@pytest.mark.parametrize("source", ["rows", "function"])
-def test_shared_toys_of_a_simulator_leave_the_reference_whole(source):
-    pool = np.random.default_rng(8).normal(size=(N_TOYS * 40, 2))
-    null = sparker.Simulator(pool if source == "rows" else lambda rng, n: rng.normal(size=(n, 2)))
-    settings = {**PLAIN, "shared": True, "n_toys": N_TOYS, "null": null, "fdr": 0.2}
-    settings |= {"explain": False}
-    found = sparker.test_many(REFERENCE, RUNS, **settings)
-    assert found.n_reference == len(REFERENCE)
+def test_toys_stop_early_and_are_enough_for_one_sample_alone():
+    settings = {name: PLAIN[name] for name in PLAIN if name != "stop"}
+    found = sparker.test_many(REFERENCE, RUNS, fdr=0.01, explain=False, **settings)
+    assert found.settings["n_toys"] == 5 / 0.01 + 29
+    assert found["run <4>"].p_value == pytest.approx(0.01 / 5)
     assert found.found == ["run <4>"]
-    bad = pool[:-1] if source == "rows" else lambda rng, n: rng.choice(REFERENCE, n)
-    said = "is beyond the" if source == "rows" else "are in the reference"
-    with pytest.raises(ValueError, match=said):
-        sparker.test_many(REFERENCE, RUNS, **{**settings, "null": sparker.Simulator(bad)})
+    assert all(one.n_toys < 300 for one in found if one.p_value > 0.2)
+    few = sparker.test_many(REFERENCE, FINE, explain=False, **settings)
+    assert few.settings["n_toys"] == 300
+    whole = sparker.test_many(REFERENCE, FINE, explain=False, **PLAIN)
+    assert all(one.n_toys == 300 for one in whole)
 
 
-def test_a_monitor_has_toys_for_all():
-    monitor = sparker.Monitor.calibrate(
-        REFERENCE, 40, n_toys=39, config=sparker.FitConfig(n_kernels=2),
-        widths=sparker.WidthConfig(steps=10, n_widths=2), progress=False,
-    )  # fmt: skip
-    runs = {**RUNS, "narrow": np.ones((40, 1))}
-    found = sparker.test_many(monitor, runs, fdr=0.2, explain=False, progress=False)
-    for name in RUNS:
-        assert found[name].p_value == monitor.test(RUNS[name], explain=False).p_value
-    assert found.found[0] == "run <4>"
-    assert [one.name for one in found.failed] == ["narrow"]
-    assert found.shared
-    with pytest.raises(ValueError, match="leave out n_toys, shared"):
-        sparker.test_many(monitor, runs, n_toys=99, shared=True)
-    with pytest.raises(ValueError, match="no sample could be listed"):
-        sparker.test_many(monitor, runs, fdr=0.01)
+def test_any_null_goes():
+    null = sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))
+    found = sparker.test_many(REFERENCE, RUNS, null=null, n_toys=59, explain=False, **PLAIN)
+    assert found.found == ["run <4>"]
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_level_and_false_discoveries(shared):
+def test_level_and_false_discoveries():
     """A reference as small as a sample, whose peculiarities show in all samples alike."""
-    n_tables, n_samples, n_toys = 40, 6, 19 + TABLE * shared
+    n_tables, n_samples = 40, 6
     p = np.empty((n_tables, n_samples))
     for number in range(n_tables):
-        rng = np.random.default_rng([number, shared])
-        reference = rng.normal(size=(20 + 20 * n_toys * shared, 1))
+        rng = np.random.default_rng([number, 0])
+        reference = rng.normal(size=(20, 1))
         samples = rng.normal(size=(n_samples, 20, 1))
         found = sparker.test_many(
-            reference, samples, shared=shared, fdr=0.4, n_toys=n_toys, seed=number, explain=False,
-            **PLAIN,
-        )  # fmt: skip
+            reference, samples, fdr=0.4, n_toys=19, seed=number, explain=False, **PLAIN
+        )
         p[number] = found.p_values
     # One sample of a table: these are independent.
     for level in (0.1, 0.3):
@@ -269,8 +205,7 @@ def test_level_and_false_discoveries(shared):
     assert binom.sf(any_listed.sum() - 1, n_tables, 0.4) > 1e-3
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_an_ended_call_goes_on_with_the_same_bits(shared, tmp_path):
+def test_an_ended_call_goes_on_with_the_same_bits(tmp_path):
     """With kernels, whose fits are what may come out otherwise."""
     runs = {name: RUNS[name] for name in ("run 0", "run <4>")}
     small = {
@@ -278,12 +213,11 @@ def test_an_ended_call_goes_on_with_the_same_bits(shared, tmp_path):
             config=sparker.FitConfig(n_kernels=2), widths=sparker.WidthConfig(steps=10, n_widths=2)
         ),
         "explain": False,
-        "n_toys": TABLE + 20,
+        "n_toys": 50,
         "fdr": 0.4,
-        "shared": shared,
         "chunk": 16,
     }
-    whole = sparker.test_many(LARGE if shared else REFERENCE, runs, progress=False, **small)
+    whole = sparker.test_many(REFERENCE, runs, progress=False, **small)
     seen = []
 
     def interrupt(done, total):
@@ -292,17 +226,12 @@ def test_an_ended_call_goes_on_with_the_same_bits(shared, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        sparker.test_many(
-            LARGE if shared else REFERENCE, runs, progress=interrupt, store=tmp_path, **small
-        )
+        sparker.test_many(REFERENCE, runs, progress=interrupt, store=tmp_path, **small)
     assert "samples were finished" in "".join(caught.value.__notes__)
-    kept = list(tmp_path.rglob("toys-*.npz"))
+    kept = list(tmp_path.rglob("toys-*"))
     assert kept
-    if not shared:
-        assert (tmp_path / folder_of("run 0")).is_dir()
-    found = sparker.test_many(
-        LARGE if shared else REFERENCE, runs, progress=False, store=tmp_path, **small
-    )
+    assert (tmp_path / folder_of("run 0")).is_dir()
+    found = sparker.test_many(REFERENCE, runs, progress=False, store=tmp_path, **small)
     assert found.samples == whole.samples
     assert all(path.exists() for path in kept)
     assert "kernels" in str(found.settings["statistic"])
@@ -310,14 +239,12 @@ def test_an_ended_call_goes_on_with_the_same_bits(shared, tmp_path):
 
 def test_the_whole_result_is_handed_over(tmp_path):
     kept = {}
-    found = sparker.test_many(
-        LARGE, RUNS, shared=True, n_toys=N_TOYS, on_result=kept.__setitem__, **PLAIN
-    )
+    found = sparker.test_many(REFERENCE, RUNS, n_toys=59, on_result=kept.__setitem__, **PLAIN)
     assert kept.keys() == RUNS.keys()
     result = kept["run <4>"]
     assert result.p_value == found["run <4>"].p_value
-    result.save(tmp_path / "result.npz")
-    assert sparker.load(tmp_path / "result.npz") == result
+    result.save(tmp_path / "result.sparker")
+    assert sparker.load(tmp_path / "result.sparker") == result
     assert result.at_least > 0
 
 

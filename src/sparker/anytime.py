@@ -312,8 +312,9 @@ class AnytimeMonitor:
         n_rows, n_features = self.reference.shape
         for_what = "changes" if self.change else "any difference"
         return (
-            f"anytime monitor for {for_what} in {n_features} features at alpha = {self.alpha:g}: {n_rows} reference rows, "
-            f"{n_rows - self.n_learned_from} of them held back; {len(self.history)} looks so far"
+            f"anytime monitor for {for_what} at alpha = {self.alpha:g}: {n_rows} reference rows "
+            f"with {n_features} features, {n_rows - self.n_learned_from} of them held back; "
+            f"{len(self.history)} looks made"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -153,8 +153,8 @@ class TestConfig:
             found.append(f"stop must be a Sequential, got {stop!r}")
         elif self.stop is not None and is_whole(self.n_toys) and self.n_toys <= self.stop.table:
             found.append(
-                f"n_toys must be more than the {self.stop.table} toys of stop's table, got "
-                f"{self.n_toys}"
+                f"n_toys must be more than the {self.stop.table} toys that set the scale where "
+                f"tests stop early, got {self.n_toys}; raise it, or give stop=None"
             )
         return found
 
@@ -201,6 +201,8 @@ class TestConfig:
             given |= {"weights"}
         if is_pair(self.reference_weights):
             given |= {"data_weights"}
+        if any(not isinstance(one, str | None) for one in (self.groups, self.strata)):
+            given |= {"row by row"}
         if not self.scheme.streams:
             given |= {"scheme in memory"}
         if not self.chosen_statistic().streams:

@@ -100,8 +100,7 @@ def test_many(
     n_aside = 0 if config.stop is None else config.stop.table
     if "n_toys" not in settings:
         config = replace(config, n_toys=max(300, int(np.ceil(len(given) / fdr)) - 1 + n_aside))
-    by_row = any(not isinstance(one, str | None) for one in (config.groups, config.strata))
-    together.check({*config.features, "many", *(["row by row"] if by_row else [])})
+    together.check({*config.features, "many"})
     _check_fdr(fdr, config, len(given), n_aside)
     rows: Any = reference
     if not callable(config.reference_weights):  # which are given rows as they came

@@ -13,7 +13,8 @@ kernels would see signals that are not there.
   rest comes from all rows.
 
 All three are exact, over samples and seeds, except for Poisson counts in a relabelled pool and for
-weights of the reference alone. ``docs/calibration.md`` says what each assumes, and has the measured levels of all.
+weights of the reference alone. ``docs/calibration.md`` says what each assumes, and has the measured
+levels of all.
 """
 
 from sparker.nulls.experiments import (

@@ -107,7 +107,7 @@ def packed(kind: str, value: Any) -> bytes:
         if not hasattr(found, "__array__"):
             raise TypeError(f"{type(found).__name__} cannot be written to a file")
         array, name = np.asarray(found), f"{len(arrays)}"
-        arrays[name] = np.ascontiguousarray(_stored(array))
+        arrays[name] = np.asarray(_stored(array), order="C")
         return [name, array.dtype.str]
 
     header = msgspec.json.encode(value, enc_hook=reference)
@@ -147,8 +147,8 @@ def reading(path: str | os.PathLike[str], *kinds: str) -> Iterator[None]:
         raise
     except Exception as error:  # a file made to do harm may raise anything
         raise ValueError(
-            f"{os.fspath(path)} is not a {' or '.join(kinds)} saved by this version of sparker, or "
-            f"is damaged: {error}"
+            f"{os.fspath(path)} holds no {' or '.join(kinds)} that this version of sparker wrote, "
+            f"or is damaged: {error}"
         ) from error
 
 
@@ -157,7 +157,7 @@ def unpacked(content: bytes, kinds: Mapping[str, Any], restore: Restore | None =
     about = _about(content)
     kind, header = about.get("kind", ""), about.get(HEADER, "").encode()
     if kind not in kinds:
-        raise ValueError(f"it is a {kind}")
+        raise ValueError(f"it holds a {kind}")
     needed, free = COPIES * len(content) + BYTES_A_CHARACTER * len(header), free_on_machine()
     if needed > free:
         raise ValueError(
