@@ -50,8 +50,7 @@ for day, (batch, n) in enumerate(zip(later, slipped, strict=True), 1):
 # %%
 # Once: a monitor
 # ---------------
-# The reference is split many times into eighty rows and the rest, and each split is looked at as a
-# batch will be. This is done once, and kept in a file.
+# The reference, the settings and the level in one file, which keeps every look.
 def run(*arguments):
     """A command as it would be typed, and what it says."""
     print("$ sparker", *arguments)
@@ -59,9 +58,9 @@ def run(*arguments):
     return subprocess.run(command, capture_output=True, text=True, cwd=OUTPUT, check=False)
 
 
-made = run("calibrate", "reference.npy", "monitor.npz", "--batch-size", 80, "--toys", 199)
+made = run("calibrate", "reference.npy", "monitor.sparker", "--alpha", 0.01)
 assert made.returncode == 0, made.stderr
-print(sparker.load(OUTPUT / "monitor.npz").summary())
+print(sparker.load(OUTPUT / "monitor.sparker").summary())
 
 # %%
 # Every day: one line, one exit code
@@ -72,15 +71,15 @@ print(sparker.load(OUTPUT / "monitor.npz").summary())
 # .. code-block:: yaml
 #
 #     - run: pip install ./sparker
-#     - run: sparker watch monitor.npz batches/ --alpha 0.01 --journal watch.jsonl --reports alarms
+#     - run: sparker watch monitor.sparker batches/ --reports alarms
 #     - uses: actions/upload-artifact@v4
 #       if: failure()
 #       with: {name: alarms, path: alarms}
 #
 # Here are all nine days at once, and the answer as JSON, a line a batch.
 watched = run(
-    *("watch", "monitor.npz", *(f"batches/day-{day}.npy" for day in range(1, 10))),
-    *("--alpha", 0.01, "--reports", "alarms"),
+    *("watch", "monitor.sparker", *(f"batches/day-{day}.npy" for day in range(1, 10))),
+    *("--reports", "alarms"),
 )
 lines = [json.loads(line) for line in watched.stdout.splitlines()]
 for line in lines:
@@ -101,9 +100,8 @@ figure.savefig(OUTPUT / "drift.png")
 # ------------------------------
 # Each alarm has written a report. The same can be asked in Python, of one batch: which rows, and
 # where.
-monitor = sparker.load(OUTPUT / "monitor.npz")
 last = np.load(BATCHES / "day-9.npy")
-result = monitor.test(last)
+result = sparker.test(reference, last, progress=False)
 print(result.summary())
 result.report(
     OUTPUT / "drift_report.html",
@@ -117,4 +115,4 @@ result.report(
 # top line of pixels, which no longer has any ink.
 #
 # At alpha = 0.01 one look in a hundred is a false alarm. Where that is too many, plan the looks
-# (``--looks 365``) and make more toys: 199 of them cannot go below a p-value of 0.005.
+# (``--looks 365``): alpha is then that of all of them together.

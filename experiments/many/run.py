@@ -3,8 +3,7 @@
     python -m experiments.many.run [--processes 2] [--seconds 2400] [--only PATTERN]
 
 A table is one reference and ten samples, of which none, one or three are anomalous. It is tested by
-``sparker.test_many``, once with toys for each sample and once with toys that all share. The default
-statistic is the first half; the other half is the difference of means, with a reference no larger
+``sparker.test_many`` with all toys. The default statistic is the first half; the other half is the difference of means, with a reference no larger
 than a sample: what is peculiar to the reference then shows in all samples alike, and p-values
 depend on each other as much as they can. Adds to ``result.json``: a run that is interrupted goes on
 where it was. ``python -m experiments.many.tables`` writes the tables of docs/many.md.
@@ -18,7 +17,6 @@ import numpy as np
 from experiments import units
 
 import sparker
-from sparker.shared import TABLE
 
 RESULT = Path(__file__).parent / "result.json"
 N_SAMPLES, N_COMPARED = 10, 99
@@ -30,8 +28,7 @@ SETTINGS = {"samples": N_SAMPLES, "toys compared": N_COMPARED}
 class Case(NamedTuple):
     """What is tested, and how."""
 
-    shared: bool
-    n_reference: int  # that samples are compared with
+    n_reference: int
     n_data: int
     anomalous: Callable[[np.random.Generator, np.ndarray], np.ndarray]
     settings: dict[str, Any]
@@ -59,10 +56,8 @@ def difference_of_means(rng: np.random.Generator, sample: Any) -> float:
 
 MEANS = {"statistic": difference_of_means, "preprocess": sparker.unchanged}
 CASES = {
-    "own toys": Case(False, 400, 50, _cluster, {}),
-    "shared toys": Case(True, 400, 50, _cluster, {}),
-    "own toys, means": Case(False, 50, 50, _shift, MEANS),
-    "shared toys, means": Case(True, 50, 50, _shift, MEANS),
+    "own toys": Case(400, 50, _cluster, {}),
+    "own toys, means": Case(50, 50, _shift, MEANS),
 }
 
 
@@ -70,17 +65,15 @@ def measured(name: str, n_anomalous: int, number: int) -> dict[str, Any]:
     """The places of all samples among their toys; the anomalous ones come first."""
     case = CASES[name]
     rng = np.random.default_rng([number, n_anomalous, *name.encode()])
-    n_toys = N_COMPARED + TABLE * case.shared
-    n_reference = case.n_reference + n_toys * case.n_data * case.shared
-    reference = rng.normal(size=(n_reference, 2))
+    reference = rng.normal(size=(case.n_reference, 2))
     samples = [rng.normal(size=(case.n_data, 2)) for _ in range(N_SAMPLES)]
     samples[:n_anomalous] = [case.anomalous(rng, rows) for rows in samples[:n_anomalous]]
     found = sparker.test_many(
         reference,
         samples,
-        shared=case.shared,
         fdr=0.1,
-        n_toys=n_toys,
+        n_toys=N_COMPARED,
+        stop=None,
         seed=number,
         explain=False,
         progress=False,

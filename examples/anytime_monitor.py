@@ -1,11 +1,10 @@
 """
-A stream that is watched for ever
+Continuous monitoring of a stream
 =================================
 
-Rows come in all day, and somebody looks at every batch. A test at 5 % would raise a false alarm
-every twenty looks. Here the chance of one, ever, is at most 5 %: bets are placed on the rows that
-come, by kernels learned from those that came before, and only who is right again and again gets
-rich.
+Rows come in all day, and every batch is tested. A test at 5 % would raise a false alarm
+every twenty looks. Here the probability of one, ever, is at most 5 %: bets are placed on the rows
+that come, by kernels learned from those that came before.
 
 For two hundred batches nothing happens. Then 4 % of the rows lie too close together, each of them
 an ordinary value in every column. How soon is that noticed, and which rows is it about?
@@ -42,15 +41,15 @@ def batch(share):
 # Look at all of them
 # -------------------
 # Half way it is stopped, saved, and goes on in another object, as after a restart.
-monitor = sparker.AnytimeMonitor.start(reference)
+monitor = sparker.AnytimeMonitor.start(reference, alpha=ALPHA)
 looks, seconds = [], []
 for number in range(N_QUIET + N_AFTER):
     if number == N_QUIET // 2:
-        monitor.save(OUTPUT / "monitor.npz")
-        monitor = sparker.load(OUTPUT / "monitor.npz")
+        monitor.save(OUTPUT / "monitor.sparker")
+        monitor = sparker.load(OUTPUT / "monitor.sparker")
     rows, n_planted = batch(0.04 if number >= N_QUIET else 0.0)
     began = time.perf_counter()
-    looks.append(monitor.look(rows, alpha=ALPHA))
+    looks.append(monitor.look(rows))
     seconds.append(time.perf_counter() - began)
     if looks[-1].alarm:
         break
@@ -72,15 +71,15 @@ axis.axhline(1 / ALPHA, color="C3", linestyle="--", label="alarm")
 axis.axvline(N_QUIET, color="0.6", label="the change")
 axis.set(xlabel="look", ylabel="wealth")
 axis.legend()
-figure.savefig(OUTPUT / "watched_for_ever.png")
+figure.savefig(OUTPUT / "anytime_monitor.png")
 
 # %%
 # A report on the batch, as ``sparker watch --reports`` writes it
 # ---------------------------------------------------------------
 result = sparker.test(reference, rows, n_toys=99, progress=False)
 print(result.summary())
-result.report(OUTPUT / "watched_for_ever_report.html", title="The batch of the alarm")
+result.report(OUTPUT / "anytime_monitor_report.html", title="The batch of the alarm")
 
 # %%
-# The report: `watched_for_ever_report.html <watched_for_ever_report.html>`_. What is promised, and
+# The report: `anytime_monitor_report.html <anytime_monitor_report.html>`_. What is promised, and
 # how soon changes of other kinds are noticed, is on the page about streams.
