@@ -3,7 +3,7 @@
     python -m benchmarks.anytime
 
 After 20 batches, the time of each of 100 more, the half of which holds a cluster of anomalies; and
-with the state written to a file after each, as ``sparker watch --journal`` does. Writes
+with the monitor written to its file after each, as ``sparker watch`` does. Writes
 ``results/anytime.json``.
 """
 
@@ -46,7 +46,7 @@ def main() -> None:
             began, used = time.perf_counter(), time.process_time()
             monitor.look(rows)
             looks.append(time.perf_counter() - began)
-            monitor.save_state(Path(folder) / "state.npz", place=number)
+            monitor.save(Path(folder) / "monitor.sparker")
             kept.append(time.perf_counter() - began)
             processor.append(time.process_time() - used)
     milliseconds = {
@@ -55,7 +55,7 @@ def main() -> None:
             what: {f"{q} %": round(1e3 * float(np.percentile(times, q)), 1) for q in (50, 95, 100)}
             for what, times in (
                 ("look", looks),
-                ("look and state", kept),
+                ("look and save", kept),
                 ("processor time", processor),
             )
         },

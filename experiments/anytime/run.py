@@ -8,9 +8,8 @@
 * change: the same for changes, with alpha = 1 %: the number of looks until the first alarm.
 * delay: 2 % or 5 % of the rows become anomalous after 10 of 50 batches of 250 rows; how many
   batches later is there an alarm, at a chance of 5 % of a false one in all 50? Beside it a CUSUM on
-  the column that shows most, whose threshold is that of simulated streams, and
-* planned: ``Monitor`` with Bonferroni's correction for 50 planned looks, on the same streams.
-  (alibi-detect's online MMD: ``online_mmd``.)
+  the column that shows most, whose threshold is that of simulated streams. (alibi-detect's online
+  MMD: ``online_mmd``.)
 
 Adds to ``result.json``: a run that is interrupted goes on where it was. ``python -m
 experiments.anytime.tables`` makes the tables of docs/anytime.md of it.
@@ -30,11 +29,10 @@ import sparker
 RESULT = Path(__file__).parent / "result.json"
 ALPHA, CHANGE_ALPHA = 0.05, 0.01
 N_CHANGE_LOOKS, N_SHORTER_LOOKS = 2000, 1000
-N_TOYS = 1000
 MOST = 1000
 SETTINGS = {
     "alpha": ALPHA, "change_alpha": CHANGE_ALPHA, "quiet_looks": streams.N_QUIET_LOOKS,
-    "quiet_rows": QUIET_ROWS, "change_looks": N_CHANGE_LOOKS, "toys": N_TOYS,
+    "quiet_rows": QUIET_ROWS, "change_looks": N_CHANGE_LOOKS, 
     "batch": BATCH, "features": N_FEATURES, "reference": streams.N_REFERENCE,
     "quiet": QUIET, "horizon": HORIZON,
 }  # fmt: skip
@@ -77,29 +75,12 @@ def delay(cell: str, number: int) -> dict[str, Any]:
     reference, rows = stream(cell, number)
     found = {"cusum": cusum(reference, rows)}
     for name, is_change in (("anytime", False), ("anytime, change", True)):
-        monitor = sparker.AnytimeMonitor.start(reference, change=is_change, seed=number)
         # Within all looks together, a false alarm has a chance of at most 5 % in both.
         alpha = 2 * ALPHA / HORIZON if is_change else ALPHA
-        found[name] = first(look.alarm for look in monitor.watch(rows, alpha=alpha))
-    return found
-
-
-def planned(number: int) -> dict[str, Any]:
-    """The same of the fixed-size test, in all streams of one reference."""
-    reference = streams.reference(number)
-    monitor = sparker.Monitor.calibrate(
-        reference,
-        BATCH,
-        n_toys=N_TOYS,  # as many as 50 looks at 5 % need
-        seed=number,
-        progress=False,
-        widths=sparker.WidthConfig(steps=300),
-    )
-    monitor.check_reach(ALPHA, HORIZON)
-    found = {}
-    for cell in DELAYS:
-        tested = (monitor.test(rows, explain=False).p_value for rows in stream(cell, number)[1])
-        found[cell] = first(p * HORIZON <= ALPHA for p in tested)
+        monitor = sparker.AnytimeMonitor.start(
+            reference, alpha=alpha, change=is_change, seed=number
+        )
+        found[name] = first(look.alarm for look in monitor.watch(rows))
     return found
 
 
@@ -152,7 +133,6 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "shorter": shorter,
     "change": change,
     "delay": delay,
-    "planned": planned,
 }
 
 
@@ -164,7 +144,6 @@ def all_units() -> Iterator[units.Unit]:
                 yield part, population, number
         for cell in DELAYS:
             yield "delay", cell, number
-        yield "planned", number
 
 
 def measured(part: str, *where: Any) -> dict[str, Any]:

@@ -71,11 +71,9 @@ def delay() -> list[str]:
     """Batches from the change to the alarm, of each method."""
     result, online = read(), read("online_mmd.json")
     delays = cells(result, "delay")
-    planned = [one for unit, one in result["units"].items() if unit.startswith("planned")]
     methods = {
         "`AnytimeMonitor`": lambda cell: [one["anytime"] for one in delays[cell]],
         "the same, `change=True`": lambda cell: [one["anytime, change"] for one in delays[cell]],
-        "`Monitor`, 50 planned looks": lambda cell: [one[cell] for one in planned],
         "CUSUM on the best column": lambda cell: [one["cusum"] for one in delays[cell]],
         "online MMD, more false alarms": lambda cell: online["units"][cell],
     }
