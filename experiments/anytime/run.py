@@ -32,7 +32,7 @@ N_CHANGE_LOOKS, N_SHORTER_LOOKS = 2000, 1000
 MOST = 1000
 SETTINGS = {
     "alpha": ALPHA, "change_alpha": CHANGE_ALPHA, "quiet_looks": streams.N_QUIET_LOOKS,
-    "quiet_rows": QUIET_ROWS, "change_looks": N_CHANGE_LOOKS, 
+    "quiet_rows": QUIET_ROWS, "change_looks": N_CHANGE_LOOKS,
     "batch": BATCH, "features": N_FEATURES, "reference": streams.N_REFERENCE,
     "quiet": QUIET, "horizon": HORIZON,
 }  # fmt: skip

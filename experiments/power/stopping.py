@@ -1,10 +1,10 @@
 """The power of the default with early stopping, as monitors and many samples have it.
 
-    python -m experiments.power.stopping --data DIR [--processes 2] [--seconds 2400] [--only PATTERN]
+    python -m experiments.power.stopping --data DIR [--processes 2] [--seconds 2400]
 
 The 20 known problems of docs/power.md. One table of 300 toys for each sample is ranked twice: all
 toys at once, as ``sparker.test`` does, and in turn, with the first toys as the scale
-(``sparker.Sequential``). Adds to ``stopping.json``; the last line printed is the mean power of both.
+(``sparker.Sequential``). Adds to ``stopping.json``, and prints the mean power of both.
 """
 
 import os

@@ -93,7 +93,6 @@ def page(text: str) -> str:
     tables = {"all": total(groups), "each": each(groups), "open": open_ends(groups)}
     if ENDURANCE.exists():
         endurance = json.loads(ENDURANCE.read_text())
-        tables["memory"] = memory(endurance["memory"], "batches")
         tables["sizes"] = memory(endurance["sizes"], "sizes")
     for name, lines in tables.items():
         head, _, rest = text.partition(BEGIN.format(name))
