@@ -780,14 +780,14 @@ def test_json_says_what_the_summary_says(found):
 
 def test_a_monitor_explains_alarms_only(monkeypatch):
     reference, data = planted()
-    monitor = sparker.Monitor.calibrate(
-        reference, N_DATA, n_toys=19, config=sparker.FitConfig(n_kernels=2),
+    monitor = sparker.Monitor(
+        reference, alpha=0.1, n_toys=39, config=sparker.FitConfig(n_kernels=2),
         widths=sparker.WidthConfig(steps=10, n_widths=2),
     )  # fmt: skip
-    quiet = reference[:N_DATA] + 1e-3
-    looks = list(monitor.watch([quiet, data], alpha=0.05))
-    assert [look.result.answers is None for look in looks] == [not look.alarm for look in looks]
-    assert monitor.test(quiet).answers is not None
+    quiet = planted(seed=1, n_planted=0)[1]
+    looks = list(monitor.watch([quiet, data]))
+    assert [look.alarm for look in looks] == [False, True]
+    assert [look.result.answers is None for look in looks] == [True, False]
 
 
 def test_what_would_take_more_memory_than_there_is_is_not_begun(monkeypatch):

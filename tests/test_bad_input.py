@@ -7,7 +7,6 @@ from scipy import sparse
 
 import sparker
 from sparker.engine import batch
-from sparker.nulls import Resample
 
 pytestmark = pytest.mark.unit
 
@@ -335,11 +334,6 @@ def test_groups_that_cannot_be_relabelled_are_refused(groups, settings, message)
 )
 def test_schemes_that_are_none_are_refused(null, message):
     refuse(message, null=null)
-
-
-def test_a_reference_too_small_to_be_split_is_refused():
-    with pytest.raises(ValueError, match="needs 51 in all, the reference has 50; take a larger"):
-        Resample(DATA, 50, None, 0)
 
 
 @pytest.mark.parametrize("group_rows", [0, -5, 1.5])

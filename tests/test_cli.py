@@ -209,52 +209,6 @@ def test_a_level_that_few_labellings_cannot_reach_is_refused(folder):
     assert invoke(*arguments, "--alpha", 0.2).exit_code in (0, 1)
 
 
-@pytest.fixture(scope="module")
-def monitor(folder):
-    """The file of a calibrated one."""
-    monitor = folder / "monitor.npz"
-    done = invoke("calibrate", folder / "reference.npy", monitor, "--batch-size", 60, *QUICK)
-    assert done.exit_code == 0, done.output
-    return monitor
-
-
-def test_a_monitor_is_made_asked_and_described(folder, monitor):
-    assert "monitor for batches of 60 rows" in invoke("info", monitor).stdout
-    assert json.loads(invoke("info", monitor, "--json").stdout) == {
-        "format": "monitor",
-        "batch_sizes": [60],
-        "features": 2,
-        "toys": 19,
-        "reference_rows": 300,
-    }
-    watched = invoke("watch", monitor, folder / "data.npy", folder / "strange.npy", "no.npy",
-                     "--alpha", 0.05)  # fmt: skip
-    assert watched.exit_code == 5, watched.output
-    one, other, missing = [json.loads(line) for line in watched.stdout.splitlines()]
-    assert (one["alarm"], other["alarm"]) == (False, True)
-    assert other["look"] == 2
-    assert "no.npy" in missing["error"]
-    assert invoke("watch", monitor, folder / "data.npy", "--alpha", 0.001).exit_code == 2
-
-
-def test_a_folder_is_followed_until_interrupted(folder, monitor, tmp_path):
-    inbox = tmp_path / "inbox"
-    inbox.mkdir()
-    command = [sys.executable, "-m", "sparker", "watch", monitor, inbox, "--follow", "--poll",
-               "0.2", "--alpha", "0.05"]  # fmt: skip
-    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        (inbox / "strange.npy").write_bytes((folder / "strange.npy").read_bytes())
-        line = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert json.loads(line)["alarm"] is True
-    assert process.returncode == 130, said
-    assert "Interrupted" in said
-
-
 def test_an_interrupted_calibration_says_how_to_go_on(folder, tmp_path):
     files = folder / "reference.npy", folder / "data.npy"
     command = [sys.executable, "-m", "sparker", "test", *files, "--toys", "100000",

@@ -28,7 +28,7 @@ def mean_shift(rng, sample):
 
 
 def calibrate(**settings):
-    return sparker.Monitor.calibrate(REFERENCE, 10, **settings)
+    return sparker.Monitor(REFERENCE, **settings)
 
 
 def study(**settings):

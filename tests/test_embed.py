@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sparker
 from sparker.cli.main import main
-from sparker.embed import Absent, Function, Tfidf, cache, choose, plain_text, restored
+from sparker.embed import Function, Tfidf, cache, choose, plain_text, restored
 from sparker.embed import run as embed_run
 from sparker.embed.efficientnet import EfficientNet
 from sparker.embed.hub import SentenceTransformer, Timm
@@ -97,15 +97,11 @@ def test_it_learns_from_both_samples_alike_or_not_at_all():
     assert own.identity["fitted"] == "on all samples together"
     assert result.texts == DATA
     assert result.data.shape == (25, own.width)
-    for refused in (
-        lambda: sparker.Monitor.calibrate({"c": REFERENCE}, 20, text="c", embed="tfidf"),
-        lambda: sparker.test(
+    with pytest.raises(ValueError, match="fit it on rows that are used nowhere else"):
+        sparker.test(
             {"c": REFERENCE}, {"c": DATA}, text="c", embed="tfidf",
             null=sparker.Simulator({"c": lines(50, seed=3)}), **QUICK,
-        ),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match="fit it on rows that are used nowhere else"):
-            refused()
+        )  # fmt: skip
 
 
 def test_a_result_keeps_what_embeds_further_rows(tmp_path):
@@ -123,43 +119,39 @@ def test_a_result_keeps_what_embeds_further_rows(tmp_path):
     assert "32 numbers by tfidf" in str(result.to_dict()["encoding"])
 
 
+WATCHED = {"text": "c", "n_toys": 129, "statistic": MMD()}
+
+
 def test_a_monitor_embeds_its_batches_in_the_same_way(tmp_path):
     apart = Tfidf.fit(lines(60, seed=9))
-    monitor = sparker.Monitor.calibrate({"c": REFERENCE}, 25, text="c", embed=apart, n_toys=9)
-    monitor.save(tmp_path / "m.npz")
-    again = sparker.load(tmp_path / "m.npz")
-    batch = {"c": DATA}
-    found = again.test(batch, explain=False)
-    assert found.p_value == monitor.test(batch, explain=False).p_value
+    monitor = sparker.Monitor({"c": REFERENCE}, embed=apart, **WATCHED)
+    monitor.save(tmp_path / "m.sparker")
+    again = sparker.load(tmp_path / "m.sparker")
+    found = again.test({"c": DATA})
+    assert found.p_value == monitor.test({"c": DATA}).p_value
     np.testing.assert_array_equal(found.data, apart.encode(DATA))
     assert found.texts == DATA
 
 
 def test_a_function_must_be_handed_in_again_and_be_the_same(tmp_path):
     data = {"c": DATA}
-    monitor = sparker.Monitor.calibrate({"c": REFERENCE}, 25, text="c", embed=letters, n_toys=9)
-    monitor.save(tmp_path / "m.npz")
-    alone = sparker.load(tmp_path / "m.npz")
-    assert isinstance(alone.encoding.embedded.embedder, Absent)
+    monitor = sparker.Monitor({"c": REFERENCE}, embed=letters, **WATCHED)
+    monitor.save(tmp_path / "m.sparker")
     with pytest.raises(ColumnsError, match="load it with embed"):
-        alone.test(data)
-    again = sparker.load(tmp_path / "m.npz", embed=letters)
-    expected = monitor.test(data, explain=False).p_value
-    assert again.test(data, explain=False).p_value == expected
-    doubled = Function(function=lambda t: 2 * np.array(letters(t)), called=monitor_name(monitor))
+        sparker.load(tmp_path / "m.sparker").test(data)
+    again = sparker.load(tmp_path / "m.sparker", embed=letters)
+    assert again.test(data).p_value == monitor.test(data).p_value
+    name = monitor.config.embed.name
+    doubled = Function(function=lambda t: 2 * np.array(letters(t)), called=name)
     for other, said in (
         (Encoder(), "Encoder"),
         (doubled, "other numbers"),
         ("tfidf", "embedder was"),
     ):
         with pytest.raises(ValueError, match=said):
-            sparker.load(tmp_path / "m.npz", embed=other)
+            sparker.load(tmp_path / "m.sparker", embed=other)
     with pytest.raises(ValueError, match="no column was embedded"):
         sparker.test(np.eye(30), np.eye(20, 30), **QUICK).embedded_by(letters)
-
-
-def monitor_name(monitor):
-    return monitor.encoding.embedded.embedder.name
 
 
 def test_a_file_cannot_name_code_to_be_run():
@@ -389,11 +381,11 @@ def test_the_command_line_watches_texts(tmp_path, monkeypatch, capsys):
     for name, texts in (("old.csv", REFERENCE), ("new.csv", DATA)):
         (tmp_path / name).write_text("\n".join(["comment", *texts]) + "\n")
     own = ["--embed", "own_letters:embed"]
-    assert run_main("calibrate", "old.csv", "m.npz", "--batch-size", "25", "--toys", "9",
-                    "--text", "comment", *own) == 0  # fmt: skip
-    assert run_main("watch", "m.npz", "new.csv", "--alpha", "0.2") == 4
+    assert run_main("calibrate", "old.csv", "m.sparker", "--alpha", "0.2", "--toys", "39",
+                    "--kernels", "2", "--text", "comment", *own) == 0  # fmt: skip
+    assert run_main("watch", "m.sparker", "new.csv") == 4
     assert "load it with" in capsys.readouterr().out
-    assert run_main("watch", "m.npz", "new.csv", "--alpha", "0.2", *own) in (0, 1)
+    assert run_main("watch", "m.sparker", "new.csv", *own) in (0, 1)
     assert "p_value" in capsys.readouterr().out
 
 

@@ -140,15 +140,6 @@ def test_without_memory_fewer_toys_are_made_at_a_time(little_memory, error):
     assert_same(lowered, outcome(chunk=2))
 
 
-def test_a_monitor_says_that_memory_ran_out(little_memory, tmp_path):
-    rows, batch = samples()
-    monitor = sparker.Monitor.calibrate(rows, 20, **SETTINGS)
-    monitor.save(tmp_path / "monitor.npz")
-    for one in (monitor, sparker.Monitor.load(tmp_path / "monitor.npz")):
-        assert "memory ran out, and toys were then made 2 at a time" in one.notes_for(20)[0]
-        assert one.test(batch[:20], explain=False).notes[0] == one.notes_for(20)[0]
-
-
 def test_toys_that_were_made_before_memory_ran_out_are_kept(little_memory, tmp_path, monkeypatch):
     monkeypatch.setattr(batch, "n_lanes", lambda *_: 1)
     little_memory["from"] = 8  # not in the first chunk

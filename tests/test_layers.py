@@ -23,8 +23,9 @@ LEVELS = {
     "report": 8,
     "result": 9,
     "detect": 10,
-    "monitor": 11, "anytime": 11, "power": 11, "estimator": 11, "shared": 11, "generators": 11,
-    "files": 12, "sources": 12, "many": 12,
+    "history": 6, "monitor_file": 10,
+    "monitor": 11, "anytime": 11, "power": 11, "estimator": 11, "generators": 11, "many": 11,
+    "files": 12,
     "cli": 13,
     "__init__": 14, "__main__": 14,
 }  # fmt: skip

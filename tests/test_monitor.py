@@ -9,7 +9,6 @@ from sparker.calibration.sequential import Sequential
 from sparker.embed import Tfidf
 from sparker.history import FileVersion
 from sparker.monitor import BATCHES, KIND, fewest_toys
-from sparker.monitor_file import SavedMonitor
 from sparker.statistics import Mahalanobis
 from sparker.system import archive
 
@@ -189,7 +188,7 @@ def test_a_file_that_was_tested_is_skipped_and_small_batches_may_repeat():
 def test_edited_files_are_refused_though_their_digest_is_right(tmp_path, change, message):
     monitor = made()
     monitor.test(normal(1))
-    saved = SavedMonitor.of(monitor)
+    saved = monitor.saved()
     for name, value in change.items():
         setattr(saved, name, value)
     archive.write(tmp_path / "m.sparker", KIND, saved)
@@ -204,7 +203,7 @@ def test_histories_are_numbered_and_hold_p_values(tmp_path):
     monitor = made()
     monitor.test(normal(1))
     for name, value in (("number", 7), ("number", -1), ("p_value", 0.0), ("rows", -5)):
-        saved = SavedMonitor.of(monitor)
+        saved = monitor.saved()
         content = archive.packed(KIND, saved)
         old = f'"{name}":{getattr(monitor.history[0], name)}'
         edited = saved.__class__(**{f: getattr(saved, f) for f in saved.__struct_fields__})
@@ -260,7 +259,7 @@ def test_columns_are_found_by_name_and_a_batch_of_others_is_refused():
     monitor = sparker.Monitor(table, **PLAIN)
     swapped = monitor.look(table[["y", "x"]][:50]).result
     assert swapped.names == ("x", "y")
-    with pytest.raises(ValueError, match="no such column|lacks"):
+    with pytest.raises(ValueError, match="no such column"):
         monitor.look(table[["x"]][:50])
     assert len(monitor.history) == 1  # what could not be tested is no look
     assert [look.number for look in monitor.watch([table[:40], table[40:80]])] == [2, 3]

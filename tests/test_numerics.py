@@ -112,7 +112,7 @@ def test_whole_numbers_beyond_double_precision_are_not_rounded_in_silence():
     with pytest.warns(sparker.DataWarning, match="few digits are left of columns 0, 1"):
         sparker.test(reference, data, **SETTINGS)
     with pytest.warns(sparker.DataWarning, match="few digits are left of columns 0, 1"):
-        sparker.Monitor.calibrate(reference, 50, **(SETTINGS | {"n_toys": 4}))
+        sparker.Monitor(reference, **(SETTINGS | {"n_toys": 129}))
 
 
 def test_numbers_too_large_to_be_squared_get_the_true_reason():

@@ -104,7 +104,9 @@ def test_every_number_is_one(command, option, value):
 
 @pytest.mark.unit
 def test_there_are_such_options():
-    assert {("test", "--alpha"), ("watch", "--poll"), ("power", "--clip")} <= set(real_options())
+    assert {("test", "--alpha"), ("calibrate", "--alpha"), ("power", "--clip")} <= set(
+        real_options()
+    )
 
 
 # Nothing is overwritten.
@@ -126,13 +128,12 @@ def test_no_output_overwrites_an_input(at, monkeypatch, name, option):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["calibrate", "reference.npy", "reference.npy", "--batch-size", 30],
+        ["calibrate", "reference.npy", "reference.npy"],
         ["report", "result.npz", "--output", "result.npz"],
         ["report", "result.npz", "--data", "data.npy", "--output", "data.npy"],
         ["power", "reference.npy", "data.npy", "--n-reference", 50, "--n-data", 20, "--figure",
          "data.npy"],
-        ["watch", "result.npz", "data.npy", "--journal", "data.npy"],
-        ["watch", "result.npz", "data.npy", "--journal", "result.npz"],
+        ["watch", "result.npz", "data.npy", "--picture", "result.npz"],
     ],
 )  # fmt: skip
 def test_no_command_overwrites_its_input(at, arguments):

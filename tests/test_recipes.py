@@ -66,7 +66,7 @@ def test_every_file_of_requirements_has_its_recipe_and_says_the_licence(recipe):
 
 def test_recipes_without_requirements_always_run(recipe):
     always = {"published_search", "clean_training_rows", "drift_in_ci", "energy_scale",
-              "watched_for_ever", "many_runs"}  # fmt: skip
+              "anytime_monitor", "many_runs"}  # fmt: skip
     assert always <= set(recipe.runnable())
 
 

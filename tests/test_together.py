@@ -112,13 +112,12 @@ ARGUMENTS = {
     "store": {"store": "store"},
     "cluster": {"cluster": object()},
     "row by row": {"groups": (np.arange(40), 40 + np.arange(10))},
-    "shared": {"shared": True},
 }
 """How the library is given a feature; others come with what is called, or only as an option."""
 
 
 def calibrate(reference, data, **settings):
-    return sparker.Monitor.calibrate(reference, 10, **settings)
+    return sparker.Monitor(reference, **{**settings, "n_toys": 200})
 
 
 def study(reference, data, **settings):
@@ -163,7 +162,7 @@ def _no_fits(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("_no_fits")
 @pytest.mark.parametrize("both", IN_LIBRARY, ids=id_of)
 def test_the_library_refuses_it_before_any_fit(both, tmp_path):
-    call, settings = (many if "shared" in both else sparker.test), {"n_toys": 40}
+    call, settings = sparker.test, {"n_toys": 40}
     for feature in both:
         settings |= ARGUMENTS.get(feature, {})
         call = CALLS.get(feature, call)
@@ -202,7 +201,7 @@ VALUES = {
     "--scheduler": ["tcp://x:1"], "--store": ["s"], "--only": ["0:5"], "--alpha": [0.1],
     "--text": ["t"], "--images": ["i"], "--observables": ["o"], "--report": ["r.html"],
     "--rows": ["r.csv"], "--save": ["s.npz"], "--embed": ["module:f"], "--embed tfidf": [],
-    "--fdr": [0.1], "--shared": [], "--reports": ["d"], "several DATA": [],
+    "--fdr": [0.1], "--reports": ["d"], "several DATA": [],
     "--systematic": ["s=weights:w"], "--normalisation": [0.1], "--maximise": [],
 }  # fmt: skip
 """What follows the options of ``sparker test``."""
@@ -274,7 +273,7 @@ def test_kernels_that_are_given_as_a_statistic_stream_too():
 
 def test_settings_of_a_power_study_are_checked_with_its_own_number_of_toys():
     stop = sparker.Sequential(table=400)
-    with pytest.raises(ValueError, match="the 400 toys of stop's table, got 300"):
+    with pytest.raises(ValueError, match="more than the 400 toys that set the scale .* got 300"):
         study(REFERENCE, DATA, stop=stop)
     with pytest.raises(ValueError, match="does not go with a power study"):  # and not the former
         study(REFERENCE, DATA, stop=stop, n_toys=1000, **ARGUMENTS["groups"])

@@ -6,7 +6,7 @@ A table is one reference and ten samples, of which none, one or three are anomal
 ``sparker.test_many`` with all toys. The default statistic is the first half; the other half is the
 difference of means, with a reference no larger than a sample: what is peculiar to the reference
 then shows in all samples alike, and p-values depend on each other as much as they can. Adds to
-``result.json``: a run that is interrupted goes on where it was. ``python -m experiments.many.tables``
+``result.json``: an interrupted run goes on where it was. ``python -m experiments.many.tables``
 writes the tables of docs/many.md.
 """
 

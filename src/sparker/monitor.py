@@ -112,10 +112,9 @@ class Monitor:
     ) -> None:
         given: dict[str, Any] = {"stop": Sequential(), **settings}
         config = from_keywords(given)
-        table = as_table("reference", reference)
-        table, config = _with_weights(table, config)
         together.check({*config.features, "monitor"})
         _check_level(alpha, looks)
+        table, config = _with_weights(as_table("reference", reference), config)
         if "n_toys" not in given:
             config = replace(config, n_toys=max(300, fewest_toys(alpha, looks, config.stop)))
         _check_toys(int(config.n_toys), alpha, looks, config.stop)
@@ -257,7 +256,17 @@ class Monitor:
 
     def packed(self) -> bytes:
         """Return the content of its file."""
-        return archive.packed(KIND, SavedMonitor.of(self))
+        return archive.packed(KIND, self.saved())
+
+    def saved(self) -> SavedMonitor:
+        """Return what its file has."""
+        return SavedMonitor.of(
+            self.config,
+            reference=self.reference,
+            alpha=self.alpha,
+            looks=self.looks,
+            history=tuple(self.history),
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], embed: Any = None) -> "Monitor":

@@ -1,6 +1,6 @@
 """What the file of a monitor has: the reference as it was given, settings, looks and history."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -17,9 +17,6 @@ from sparker.nulls import Permutation
 from sparker.statistics.choose import named
 from sparker.system.archive import ArraySpec
 from sparker.tables.table import Table
-
-if TYPE_CHECKING:
-    from sparker.monitor import Monitor
 
 MAX_CANDIDATES = 2**20
 """Points that a scan looks at; 512 are usual."""
@@ -78,19 +75,19 @@ class SavedMonitor(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     embed: str | SavedEmbedder | None
 
     @classmethod
-    def of(cls, monitor: "Monitor") -> "SavedMonitor":
+    def of(cls, config: TestConfig, **others: Any) -> "SavedMonitor":
         """Return what the file of a monitor has.
+
+        Args:
+            config: the settings of its tests.
+            **others: the fields that are plain values.
 
         Raises:
             ValueError: if a setting is a function of the user's, which no file can hold.
         """
-        config = monitor.config
         plain = {name: getattr(config, name) for name in SavedSettings.__struct_fields__}
         return cls(
-            reference=monitor.reference,
-            alpha=monitor.alpha,
-            looks=monitor.looks,
-            history=tuple(monitor.history),
+            **others,
             settings=SavedSettings(**plain),
             options=SavedOptions(
                 preprocess=option_name("preprocess", config.preprocess),
