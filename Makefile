@@ -1,7 +1,10 @@
 # Run as `make docs` in an environment with the package and its extra: pip install -e '.[docs]'
 PYTHON ?= python
 
-.PHONY: docs docs-quick docs-requirements docs-links
+.PHONY: docs docs-quick docs-requirements docs-links size
+
+size:  ## lines of code in src by folder, without blanks, comments, imports and docstrings
+	$(PYTHON) -m tests.size
 
 docs:  ## the site in build/site; examples are run whose requirements (examples/requirements) are met
 	$(PYTHON) -m sphinx -q -W --keep-going -c docs . build/site
