@@ -25,8 +25,9 @@ CLOSED, TRAINED = 1e-5, 1e-3
 """Largest differences of statistics in closed form and of those of kernels, as a part of the
 largest value of the family. Other instructions of the CPU change them by 1e-6 and 1e-5."""
 
-MIN_CORRELATION = 0.999
-"""Rank correlation of a family of the kernels from which larger differences do not matter."""
+MIN_CORRELATION, MIN_COMBINED = 0.999, 0.98
+"""Rank correlation of a family of the kernels, and of the combined statistic of all experiments,
+from which larger differences do not matter."""
 
 N_TOP, MIN_SHARED = 10, 8
 """Rows with the highest rank that are kept, and how many of them must be the same."""
@@ -112,6 +113,7 @@ def outcome(result: Any) -> dict[str, Any]:
             }
             for (family, scale), values in zip(components, table.T, strict=True)
         ],
+        "combined": [rounded(v) for v in (result.combined_score, *result.null_combined_score)],
         "p_value": rounded(result.p_value),
         "toys_compared": int(result.n_toys),
         "p_by_family": [rounded(p) for p in result.p_by_family],
@@ -149,6 +151,7 @@ def differences(kept: dict[str, Any], found: dict[str, Any]) -> list[Difference]
     n_top, n_shared = len(kept["top_rows"]), len({*kept["top_rows"]} & {*found["top_rows"]})
     return [
         *of_statistics(kept["statistics"], found["statistics"]),
+        of_combined(kept["combined"], found["combined"]),
         within("p", kept["p_value"], found["p_value"], few),
         within("p of families", *by_family, few),
         within("toys compared", kept["toys_compared"], found["toys_compared"], 1),
@@ -177,15 +180,33 @@ def of_statistics(kept: list[dict[str, Any]], found: list[dict[str, Any]]) -> li
     for family in sorted(set(shapes[0])):
         rows = [i for i, each in enumerate(shapes[0]) if each == family]
         one, other = (table[rows, :n] for table in tables)
-        size = float(np.abs(one - other).max() / max(np.abs(one).max(), 1e-300))
+        size = relative(one, other)
         what, too_much = "closed form", not size <= CLOSED
         if kept[rows[0]]["trained"]:
             what = "kernels"
-            ranks = [rankdata(each) for each in (one, other)]
-            too_much = not (size <= TRAINED or np.corrcoef(*ranks)[0, 1] > MIN_CORRELATION)
+            too_much = not (size <= TRAINED or correlation(one, other) > MIN_CORRELATION)
         if what not in worst or (too_much, size) > (worst[what].too_much, float(worst[what].size)):
             worst[what] = Difference(what, f"{size:.1g}", too_much)
     return list(worst.values())
+
+
+def of_combined(kept: list[float], found: list[float]) -> Difference:
+    """Compare what the statistics of each experiment are combined to; p-values alone are coarse."""
+    n = min(len(kept), len(found))
+    one, other = np.array(kept[:n]), np.array(found[:n])
+    size = relative(one, other)
+    too_much = not (size <= CLOSED or correlation(one, other) > MIN_COMBINED)
+    return Difference("combined", f"{size:.1g}", too_much)
+
+
+def relative(kept: np.ndarray, found: np.ndarray) -> float:
+    """Return the largest difference as a part of the largest value."""
+    return float(np.abs(kept - found).max() / max(np.abs(kept).max(), 1e-300))
+
+
+def correlation(kept: np.ndarray, found: np.ndarray) -> float:
+    """Return the rank correlation of all values."""
+    return float(np.corrcoef(rankdata(kept), rankdata(found))[0, 1])
 
 
 def family_numbers(components: list[dict[str, Any]]) -> list[int]:  # (K,)

@@ -37,6 +37,7 @@ def test_differences_that_matter_are_found():
     assert changed(lambda found: first(found, trained=True).reverse()) == ["kernels"]
     assert changed(lambda found: found["statistics"].pop()) == ["components"]
     assert changed(lambda found: found["statistics"][0].update(scale=9.0)) == ["scales"]
+    assert changed(lambda found: found["combined"].reverse()) == ["combined"]
     assert changed(lambda found: found.update(p_value=0.2)) == ["p"]
     assert changed(lambda found: scale(found["p_by_family"], 2)) == ["p of families"]
     assert changed(lambda found: found.update(toys_compared=17)) == ["toys compared"]
