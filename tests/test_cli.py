@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 import sparker
 from sparker.cli.main import main
+from sparker.statistics.choose import named
 
 QUICK = ["--toys", "19", "--kernels", "3"]
 
@@ -349,3 +351,9 @@ def test_the_demo_says_what_is_wrong_in_a_line(arguments, message):
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_the_page_on_commands_names_every_statistic():
+    page = (Path(__file__).parents[1] / "docs" / "commands.md").read_text()
+    (row,) = (line for line in page.splitlines() if line.startswith("| `--statistic "))
+    assert set(re.findall(r"`([\w-]+)`", row)) == set(named())

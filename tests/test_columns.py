@@ -919,7 +919,7 @@ def test_dropped_rows_keep_the_numbers_of_the_others(tmp_path):
     assert inside <= set(left)
     assert len(strange - inside) <= 2
     named = [line for line in result.summary().splitlines() if line.startswith("which rows")]
-    assert {int(row) for row in named[0].split("first of all ")[1].split(", ")} <= set(left)
+    assert {int(row) for row in named[0].split("most anomalous: ")[1].split(", ")} <= set(left)
     n = len(data) - len(left)
     assert f"{n} of the 120 rows of data lack a value and were dropped" in result.summary()
     result.save(tmp_path / "result.npz")
