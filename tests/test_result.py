@@ -19,7 +19,6 @@ from sparker.findings import words
 from sparker.findings.result import TUPLES
 from sparker.system import archive
 from sparker.system.digest import digest_by_name
-from sparker.tables.encoding import plain_encoding
 
 N_REFERENCE, N_DATA = 200, 50
 QUICK = {
@@ -578,9 +577,6 @@ def test_what_a_new_row_lacks_is_taken_for_the_median():
     np.testing.assert_array_equal(
         result.log_ratio([[0.5, np.nan]]), result.log_ratio([[0.5, median]])
     )
-    streamed = dataclasses.replace(result, encoding=plain_encoding((), 2))
-    with pytest.raises(ValueError, match="- column 1: it lacks 1 values, and beside a stream"):
-        streamed.log_ratio([[0.0, np.nan]])
 
 
 def test_kernels_that_compete_in_a_way_of_their_own_cannot_score_new_rows():

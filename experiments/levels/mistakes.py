@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sparker.engine import ToysInMemory, TwoSample, pad, stack
+from sparker.engine import Toys, TwoSample, pad, stack
 from sparker.nulls import (
     Experiments,
     Fitted,
@@ -42,7 +42,7 @@ def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experime
     reference, data = observed.reference.shown, observed.data
     ones = np.ones(len(reference))
 
-    def toys(transform: Fitted) -> ToysInMemory:
+    def toys(transform: Fitted) -> Toys:
         def one(number: int) -> TwoSample:
             rows = data
             if number:
@@ -50,7 +50,7 @@ def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experime
             sample = against(transform(reference), ones, transform(rows), None)
             return pad(sample, len(reference) + len(data))
 
-        return ToysInMemory(lambda numbers: stack([one(number) for number in numbers]))
+        return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
     return Experiments(ToySource(reference, toys, len(reference)))
 
@@ -63,7 +63,7 @@ class Splits(Scheme):
         reference = observed.reference.shown
         scheme = Resample(reference, len(observed.data), None, seed)
 
-        def toys(transform: Fitted) -> ToysInMemory:
+        def toys(transform: Fitted) -> Toys:
             of_data = scheme.observed(observed.data).toys(transform)
             others = scheme.toys().toys(transform)
 
@@ -71,7 +71,7 @@ class Splits(Scheme):
                 batch = (others if number else of_data).draw([number])
                 return pad(batch.alone(0), len(reference))  # as many rows, whichever it is
 
-            return ToysInMemory(lambda numbers: stack([one(number) for number in numbers]))
+            return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
         return Experiments(ToySource(reference, toys, len(reference)))
 
@@ -116,9 +116,9 @@ class WeightsAsChances(Scheme):
             reference = np.where(is_data, 0, reference)
             return reference * (n_data / reference.sum()), is_data.astype(float)
 
-        def toys(transform: Fitted) -> ToysInMemory:
+        def toys(transform: Fitted) -> Toys:
             fitted = transform(points)
-            return ToysInMemory(lambda numbers: relabelled(fitted, (weights(i) for i in numbers)))
+            return Toys(lambda numbers: relabelled(fitted, (weights(i) for i in numbers)))
 
         return Experiments(ToySource(points, toys, len(points)))
 

@@ -201,10 +201,6 @@ class TestConfig:
             given |= {"weights"}
         if is_pair(self.reference_weights):
             given |= {"data_weights"}
-        if not self.scheme.streams:
-            given |= {"scheme in memory"}
-        if not self.chosen_statistic().streams:
-            given |= {"statistic in memory"}
         embedder = self.embedder
         if embedder is not None:
             given |= {"embed", "learning embedder"} if embedder.learns else {"embed"}

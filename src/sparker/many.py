@@ -29,7 +29,6 @@ from sparker.findings.words import LEVEL
 from sparker.monitor import Monitor
 from sparker.result import TestResult
 from sparker.shared import TABLE, SharedCalibration
-from sparker.streaming.reference import Streamed
 from sparker.system.progress import OnProgress, reporter
 from sparker.system.versions import versions
 from sparker.tables.frames import as_table
@@ -156,11 +155,8 @@ class _Known(NamedTuple):
             features |= {"shared"}
         if any(not isinstance(one, str | None) for one in (config.groups, config.strata)):
             features |= {"row by row"}
-        if isinstance(reference, Streamed):
-            return cls(reference, {*features, "streamed"})
-        if isinstance(reference, Monitor):
-            return cls(reference, features)
-        if callable(config.reference_weights):  # of rows as they came
+        of_rows = callable(config.reference_weights)  # of rows as they came
+        if of_rows or isinstance(reference, Monitor):
             return cls(reference, features)
         return cls(as_table("reference", reference), features)
 

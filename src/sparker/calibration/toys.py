@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -132,7 +132,7 @@ def run(
         check_readings(table, prepared.statistic.readings, store)
     wanted = set(numbers)
     parts = Parts(on_progress, len(wanted))
-    watched = prepared._replace(toys=prepared.toys.watched(parts.add))
+    watched = prepared._replace(toys=replace(prepared.toys, on_part=parts.add))
     execute = executor or run_locally(watched, seed, versions() if kept else {})
 
     def n_done() -> int:
@@ -195,8 +195,8 @@ def _within_memory(make: Callable[[int], None], chunk: int) -> int:
             if chunk == 1:
                 why = (str(error) or type(error).__name__).splitlines()[0]
                 raise MemoryError(
-                    f"memory does not suffice for a single toy ({why}); take fewer rows or "
-                    "columns, a machine with more memory, or stream the reference"
+                    f"memory does not suffice for a single toy ({why}); take a uniform random "
+                    "sample of the reference, fewer columns, or a machine with more memory"
                 ) from error
         chunk //= 2  # not before the error, and all that it holds, is gone
 

@@ -18,7 +18,7 @@ from sparker.engine.fit import Fit
 from sparker.engine.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
 from sparker.engine.measured import Measured
 from sparker.engine.sample import TwoSample, as_points, pad, pool, stack, two_sample
-from sparker.engine.toys import Toys, ToysInMemory
+from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import (
     Schedule,
@@ -42,7 +42,6 @@ __all__ = [
     "Measured",
     "Schedule",
     "Toys",
-    "ToysInMemory",
     "TwoSample",
     "WidthConfig",
     "anomaly_score",

@@ -28,7 +28,7 @@ def interpret(
 ) -> dict[str, Any]:
     """What the observed row of the table says beside its toys: most of a ``Result``."""
     transform = prepared.transform
-    data, reference = transform(observed.data), transform(observed.reference.shown)
+    data, reference = transform(observed.data), transform(observed.reference)
     measured = table.first(n_made)
     statistics = np.asarray(measured.statistics)
     check_finite(statistics[0])
@@ -65,8 +65,8 @@ def interpret(
         "transform": transform,
         "data_components": data_components,
         "reference_components": reference_components,
-        **_plane(transform, data, reference, observed.shown_weights),
-        "reference_weights": observed.shown_weights,
+        **_plane(transform, data, reference, observed.weights),
+        "reference_weights": observed.weights,
         **_kept(observed),
         "competition": plain(statistic.competition),
         "expected": observed.expected,
@@ -144,12 +144,12 @@ MAX_KEPT = 2**23
 
 def _kept(observed: Samples) -> dict[str, np.ndarray]:
     """The rows as they were given; of very many reference rows, some."""
-    shown = observed.reference.shown
-    kept = np.arange(len(shown))
-    most = max(1000, MAX_KEPT // shown.shape[1])
-    if len(shown) > most:
-        kept = np.sort(np.random.default_rng(0).choice(len(shown), most, replace=False))
-    return {"data": observed.data, "reference": shown[kept], "reference_rows": kept}
+    reference = observed.reference
+    kept = np.arange(len(reference))
+    most = max(1000, MAX_KEPT // reference.shape[1])
+    if len(reference) > most:
+        kept = np.sort(np.random.default_rng(0).choice(len(reference), most, replace=False))
+    return {"data": observed.data, "reference": reference[kept], "reference_rows": kept}
 
 
 def _silent(readings: Sequence[Reading], statistics: np.ndarray) -> list[str]:
@@ -184,10 +184,4 @@ def _notes(transform: Transform, observed: Samples, labels: Sequence[str]) -> tu
                     f"column {name} never varies in the reference, but {n} data rows differ "
                     "from it there: an anomaly that this test does not see"
                 )
-    reference = observed.reference
-    if len(reference.shown) < len(reference):
-        notes.append(
-            f"the reference was streamed; a random {len(reference.shown):,} of its "
-            f"{len(reference):,} rows are kept to be shown"
-        )
     return tuple(notes)

@@ -109,7 +109,7 @@ class Result:
     expected: float | None
     """Data rows expected; None where only the shape was compared."""
     n_reference: int
-    """Reference rows there were; of a streamed reference, only some are kept."""
+    """Reference rows there were."""
     n_labellings: int | None
     """In how many ways labels can be given, where all of them were tried."""
     settings: dict[str, Any]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sparker.engine.sample import pad, stack
-from sparker.engine.toys import Toys, ToysInMemory
+from sparker.engine.toys import Toys
 from sparker.nulls.experiments import Fitted, ToySource, against, most_rows, toy_rng
 from sparker.nulls.labels import DATA, REFERENCE, Exchange, Labeller
 from sparker.nulls.pool import Pool
@@ -57,6 +57,6 @@ class Resample:
 
         def toys(transform: Fitted) -> Toys:
             one = stack([pad(sample._replace(points=transform(points)), n_rows)])
-            return ToysInMemory(lambda numbers: one)
+            return Toys(lambda numbers: one)
 
-        return ToySource(points, toys, len(points))
+        return ToySource(points, toys)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparker.engine.sample import stack
-from sparker.engine.toys import Toys, ToysInMemory
+from sparker.engine.toys import Toys
 from sparker.nulls.experiments import Fitted, ToySource, against
 
 Draw = Callable[[int, int], np.ndarray]
@@ -83,10 +83,10 @@ def shared_toys(
             own = samples.get(number)
             return draw(number, size).astype(reference.dtype) if own is None else own
 
-        return ToysInMemory(
+        return Toys(
             lambda numbers: stack(
                 [against(fitted, weights, transform(rows(i)), None) for i in numbers]
             )
         )
 
-    return ToySource(reference, toys, len(reference))
+    return ToySource(reference, toys)

@@ -66,22 +66,13 @@ class Statistic(ABC):
 
     name: ClassVar[str | None] = None
     """By which the command line knows it."""
-    streams: ClassVar[bool] = False
-    """Whether it can do without all rows in memory (``Toys.draw``)."""
 
     @abstractmethod
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> Prepared:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> Prepared:
         """Fix all settings that depend on the points, without knowing which are data.
 
-        The points may be some of ``n_rows`` rows. ``transform`` is how they came from the user's
-        columns.
+        ``transform`` is how they came from the user's columns.
         """
-
-    def streamed(self) -> "Statistic":
-        """As much of it as can do without all rows in memory, where it ``streams``."""
-        return self
 
     @property
     def min_rows(self) -> int:

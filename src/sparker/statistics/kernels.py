@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from sparker.statistics.contract import Chunk, Reading, Statistic, rounded
 class KernelStatistic(Statistic):
     """SparKer: what training and scans find at each width (``train.FAMILIES``)."""
 
-    streams: ClassVar[bool] = True
     config: FitConfig = FitConfig()
     widths: WidthConfig = WidthConfig()
 
@@ -30,11 +29,9 @@ class KernelStatistic(Statistic):
         """Every kernel needs a row to start from."""
         return self.config.n_kernels
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> "PreparedKernels":
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> "PreparedKernels":
         """Choose the widths."""
-        return PreparedKernels(self.config, self.widths.schedule(points, n_rows))
+        return PreparedKernels(self.config, self.widths.schedule(points))
 
     @property
     def competition(self) -> Competition:
