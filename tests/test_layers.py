@@ -14,7 +14,6 @@ PACKAGE = Path(sparker.__file__).parent
 LEVELS = {
     "system": 0, "together": 0, "ordinary": 0,
     "tables": 1, "embed": 1, "engine": 1,
-    "benchmarks": 2,
     "statistics": 3,
     "nulls": 4,
     "calibration": 5, "betting": 5,

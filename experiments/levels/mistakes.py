@@ -24,7 +24,7 @@ class OwnReference(Scheme):
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """As a simulator would that is not looked at."""
-        return _fixed_reference(observed, seed, observed.reference.shown)
+        return _fixed_reference(observed, seed, observed.reference)
 
 
 class PoolApart(Scheme):
@@ -39,7 +39,7 @@ class PoolApart(Scheme):
 
 
 def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experiments:
-    reference, data = observed.reference.shown, observed.data
+    reference, data = observed.reference, observed.data
     ones = np.ones(len(reference))
 
     def toys(transform: Fitted) -> Toys:
@@ -60,7 +60,7 @@ class Splits(Scheme):
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """As a monitor has it."""
-        reference = observed.reference.shown
+        reference = observed.reference
         scheme = Resample(reference, len(observed.data), None, seed)
 
         def toys(transform: Fitted) -> Toys:
@@ -86,7 +86,7 @@ class AnySize(Scheme):
         roles = np.zeros(units.max() + 1, np.int8)
         roles[np.unique(observed.groups[1])] = DATA
         exchanges = exchanges_of(np.zeros(len(roles), int), roles == DATA)
-        points = np.concatenate([observed.reference.shown, observed.data])
+        points = np.concatenate([observed.reference, observed.data])
         return Pool(points, Labeller(units, roles, exchanges), seed).experiments()
 
 
@@ -103,7 +103,7 @@ class WeightsAsChances(Scheme):
         own, n_data = observed.weights, len(observed.data)
         measure = np.concatenate([own * (own.sum() / np.sum(own**2)), np.ones(n_data)])
         chance = n_data * measure / measure.sum()
-        points = np.concatenate([observed.reference.shown, observed.data])
+        points = np.concatenate([observed.reference, observed.data])
 
         def weights(number: int) -> tuple[np.ndarray, np.ndarray]:
             is_data = np.arange(len(measure)) >= len(own)

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 from experiments.power.problems import Problem, toy
 from experiments.power.run import Setting, Verdict, everything, judge, some
+from experiments.toys import exponential
 
 from sparker import FitConfig, minimum_and_product
-from sparker.benchmarks import exponential
 from sparker.calibration.settings import plain
 from sparker.engine import Competition, Ensemble, Loss, TwoSample, fit_many
 from sparker.engine.widths import Schedule

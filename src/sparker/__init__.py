@@ -65,7 +65,6 @@ __all__ = [
     "run_toys",
     "standardise",
     "statistics",
-    "stream",
     "tables",
     "test",
     "test_many",
