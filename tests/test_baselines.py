@@ -82,7 +82,7 @@ def evaluate(method, batch: TwoSample, points=None, chunk: int = 2, seed: int = 
     prepared = prepare(method, basis.reshape(-1, basis.shape[-1]))
     numbers = range(len(batch.data_weight))
     chunks = prepared.chunks(seed, Toys(batch.toys), numbers, chunk)
-    return np.concatenate([chunk.measured.statistics for chunk in chunks])
+    return np.concatenate([chunk.statistics for chunk in chunks])
 
 
 def samples(batch: TwoSample, toy: int) -> tuple[np.ndarray, ...]:

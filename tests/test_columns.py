@@ -961,14 +961,14 @@ def test_a_frame_of_numbers_is_the_array_to_the_bit():
         result = sparker.test(*given, explain=False, **QUICK)
         assert result.p_value == array.p_value
         assert result.combined_score == array.combined_score
-        np.testing.assert_array_equal(result.null.statistics, array.null.statistics)
-        np.testing.assert_array_equal(result.observed.statistics, array.observed.statistics)
+        np.testing.assert_array_equal(result.null_statistics, array.null_statistics)
+        np.testing.assert_array_equal(result.statistics, array.statistics)
         np.testing.assert_array_equal(result.data, data)
         assert result.given == {}
     constant = [rows.assign(id=np.arange(len(rows))) for rows in others[0]]
     left_out = sparker.test(*constant, explain=False, **QUICK)  # and nothing of it is left
     assert left_out.p_value == array.p_value
-    np.testing.assert_array_equal(left_out.null.statistics, array.null.statistics)
+    np.testing.assert_array_equal(left_out.null_statistics, array.null_statistics)
 
 
 def false_alarms(n_tests, level, **settings):

@@ -10,7 +10,6 @@ import sparker
 from sparker import config
 from sparker.calibration.pvalues import rank
 from sparker.detect import prepare
-from sparker.engine.measured import values_only
 from sparker.statistics.contract import Chunk
 
 pytestmark = pytest.mark.unit
@@ -101,7 +100,7 @@ def filled(experiment, values):
     """A table of so many experiments, whose only column has these values."""
     table = experiment.run([])
     numbers = range(len(values))
-    table.add(Chunk(numbers, values_only(np.asarray(values, float)[:, None])))
+    table.add(Chunk(numbers, (np.asarray(values, float)[:, None])))
     return table
 
 

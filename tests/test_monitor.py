@@ -51,9 +51,9 @@ def test_a_batch_is_ranked_as_a_test_with_the_toys_of_the_monitor_would_rank_it(
     whole.rows |= run(first, [0], seed=0).rows
     measured = whole.first(61)
     alone = monitor.test(batch, explain=False)
-    np.testing.assert_array_equal(alone.t, measured.statistics[0])
-    np.testing.assert_array_equal(alone.null_t, measured.statistics[1:])
-    assert alone.p_value == rank(measured.statistics, sparker.harmonic).p_value
+    np.testing.assert_array_equal(alone.t, measured[0])
+    np.testing.assert_array_equal(alone.null_t, measured[1:])
+    assert alone.p_value == rank(measured, sparker.harmonic).p_value
 
 
 def test_a_batch_faces_as_many_reference_rows_as_a_toy_does():
@@ -138,7 +138,7 @@ TABLE = "statistics_of_60"
         (lambda h: {"settings": h["settings"] | {"70": {}}}, {}, "statistics_of_70"),
         (lambda h: {"settings": {"-60": {}}}, {}, "statistics_of_-60"),
         (lambda h: {"settings": {"1e9": {}}}, {}, "1e9"),
-        (lambda h: {"settings": {"400": {}}}, {"statistics_of_400": 0, "score_counts_of_400": 0},
+        (lambda h: {"settings": {"400": {}}}, {"statistics_of_400": 0},
          r"toys of \[400\] of 400 reference rows"),
         (lambda h: {"settings": [60]}, {}, "items"),
         (lambda h: {"settings": {"60": 1}}, {}, "not iterable"),
@@ -166,7 +166,7 @@ TABLE = "statistics_of_60"
         (lambda h: {}, {"weights": np.ones(500)}, "weights are of another reference"),
         (lambda h: {"expected": "some"}, {}, "some"),
         (lambda h: {}, {TABLE: np.zeros((60, 3, 1))}, "same shape"),
-        (lambda h: {}, {TABLE: np.zeros((59, 3))}, "same shape"),
+        (lambda h: {}, {TABLE: np.zeros((59, 3))}, "made with other n_toys"),
         (lambda h: {}, {TABLE: np.full((60, 3), "x")}, "hold numbers"),
         (lambda h: {}, {"weights": np.array([-1.0, 1.0])}, "none negative"),
     ],
@@ -224,7 +224,7 @@ def test_a_store_keeps_the_toys_of_each_size(tmp_path):
     written = [file.stat().st_mtime_ns for file in files]
     assert written
     more = calibrate([50, BATCH], 20)
-    one, other = (made.calibrations[BATCH].null.t for made in (first, more))
+    one, other = (made.calibrations[BATCH].null for made in (first, more))
     np.testing.assert_array_equal(other[:8], one)
     assert [file.stat().st_mtime_ns for file in files] == written
     with pytest.raises(ValueError, match="seed"):

@@ -186,7 +186,7 @@ def described(shape: str, dtype: str = "'<f8'") -> str:
     return f"{{'descr': {dtype}, 'fortran_order': False, 'shape': {shape}, }}"
 
 
-STATISTICS = "observed.statistics.npy"
+STATISTICS = "statistics.npy"
 
 
 def sealed(whole: bytes) -> bytes:
@@ -271,7 +271,7 @@ def overlapping(whole: bytes) -> bytes:
     """A file with a directory that lists some of it a thousand times."""
     out = io.BytesIO(whole)
     with zipfile.ZipFile(out, "a") as archive:
-        archive.filelist.extend([archive.getinfo("null.statistics.npy")] * 999)
+        archive.filelist.extend([archive.getinfo("null_statistics.npy")] * 999)
         archive._didModify = True
     return out.getvalue()
 
@@ -618,8 +618,7 @@ def test_a_tail_is_fitted_to_the_toys_of_the_result():
     result = result_of()
     n = len(result.readings)
     toys, t = rng.gumbel(size=(1000, n)), np.full(n, 9.0)
-    observed, null = result.observed._replace(statistics=t), result.null._replace(statistics=toys)
-    more = dataclasses.replace(result, observed=observed, null=null)
+    more = dataclasses.replace(result, statistics=t, null_statistics=toys)
     found = more.tail_fit()
     rule = more.combine
     families = [reading.family for reading in result.readings]

@@ -211,7 +211,7 @@ def prepare(way: Setting | Peer, problem: Problem) -> Prepared:
 
 def by_family(prepared: Prepared, chunks: Iterable[Chunk]) -> np.ndarray:  # (n, m, r)
     """What kernels read off, r statistics at each of m widths; of others, m numbers of one kind."""
-    values = np.concatenate([np.asarray(chunk.measured.statistics) for chunk in chunks])
+    values = np.concatenate([np.asarray(chunk.statistics) for chunk in chunks])
     counts = Counter(families_of(prepared.readings)).values()
     n_families = max(1, len(counts)) if len(set(counts)) <= 1 else 1
     return values.reshape(len(values), -1, n_families)

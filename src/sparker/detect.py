@@ -243,7 +243,7 @@ class Experiment(NamedTuple):
         if not (complete or (stop is not None and n)):
             return None
         families = families_of(self.plan.prepared.statistic.readings)
-        measured = np.asarray(table.first(n).statistics)
+        measured = table.first(n)
         if stop is not None:
             return stop.rank(measured, combine, complete=complete, families=families)
         return rank(measured, combine, families)

@@ -230,7 +230,7 @@ class Monitor:
         table.add(Chunk(range(1, self.n_toys + 1), null))
         fitted = time.perf_counter()
         families = families_of(one.statistic.readings)
-        statistics = np.asarray(table.first(self.n_toys + 1).statistics)
+        statistics = table.first(self.n_toys + 1)
         ranked = rank(statistics, self.combine, families)
         labels = self.encoding.labels
         found = interpret(observed, self.statistic, one, table, ranked, self.n_toys + 1, labels)

@@ -21,8 +21,6 @@ from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import plain
 from sparker.calibration.toys import Table as ToyTable
 from sparker.config import TestConfig
-from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
 from sparker.findings.explain import Answers, UnexplainedError, explain
 from sparker.findings.interpret import interpret
 from sparker.intake import Alone, one_sample, told
@@ -225,7 +223,7 @@ class SharedCalibration(NamedTuple):
         return ranked
 
     def _result(
-        self, name: str, made: OfSize, row: Measured, explain_up_to: float
+        self, name: str, made: OfSize, row: np.ndarray, explain_up_to: float
     ) -> TestResult | Exception:
         """All that is said of one sample, or what went wrong."""
         began, config = time.perf_counter(), self.config
@@ -233,14 +231,15 @@ class SharedCalibration(NamedTuple):
         encoding, n_toys = self.reference.encoding, int(config.n_toys)
         observed = self._observed(sample.encoded.points)
         table = ToyTable({0: row, **{i: made.null.rows[i] for i in range(1, n_toys + 1)}})
-        statistics = np.asarray(table.first(n_toys + 1).statistics)
+        statistics = table.first(n_toys + 1)
         answers: Answers | None = None
         unexplained: tuple[str, ...] = ()
         try:
             toys.check_finite(statistics[0])
             ranked = self.rank(statistics, families_of(made.prepared.statistic.readings))
             if config.explain and ranked.p_value <= explain_up_to:
-                table.models = self._models(sample.encoded.points)
+                own = self._alone(sample.encoded.points)
+                table.models, table.score_counts = own.models, own.score_counts
                 answers = explain(
                     observed, self.statistic, made.prepared, ranked.p_value, seed=seed, chunk=None,
                     group_rows=None, encoding=encoding, numbers=(None, sample.encoded.rows),
@@ -277,11 +276,11 @@ class SharedCalibration(NamedTuple):
             timings={"prepare": 0.0, "toys": 0.0, "explain": total, "total": total},
         )
 
-    def _models(self, points: np.ndarray) -> Ensemble | None:
-        """The kernels of a sample, from a fit of its own: none are kept of many side by side."""
+    def _alone(self, points: np.ndarray) -> ToyTable:
+        """A sample from a fit of its own: kernels are kept of none of many side by side."""
         source = shared_toys(self.reference.points, len(points), self.apart.draw, {0: points})
         own = prepare(source, self.config.preprocess, self.statistic)
-        return toys.run(own, [0], seed=int(self.config.seed)).models
+        return toys.run(own, [0], seed=int(self.config.seed))
 
 
 def _read(

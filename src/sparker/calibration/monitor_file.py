@@ -10,7 +10,6 @@ from sparker.calibration.sizes import Calibration
 from sparker.calibration.store import MAX_CHUNK
 from sparker.embed import restored
 from sparker.engine.config import FitConfig
-from sparker.engine.measured import Measured
 from sparker.engine.sample import as_points, as_weights
 from sparker.engine.widths import MAX_STEPS, WidthConfig
 from sparker.nulls import toy_rng
@@ -45,7 +44,7 @@ def pack(fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarra
     if fields["weights"] is not None:
         arrays["weights"] = fields["weights"]
     for size, (null, _) in calibrations.items():
-        arrays |= {_name(part, size): np.asarray(array) for part, array in null._asdict().items()}
+        arrays[_name(size)] = null
     return header, arrays
 
 
@@ -73,7 +72,7 @@ def unpack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[
         "weights": weights,
         "expected": header["expected"],
         "calibrations": calibrations,
-        "n_toys": len(next(iter(calibrations.values())).null.statistics),
+        "n_toys": len(next(iter(calibrations.values())).null),
         "seed": header["seed"],
         "encoding": encoding,
         "missing": header["missing"],
@@ -132,7 +131,7 @@ def _check_toys(found: Mapping[str, Any]) -> None:
         different += [
             name for name, value in fitted.items() if settings["statistic"][name] != value
         ]
-        if null.statistics.shape[1] != statistic.widths.n_widths:
+        if null.shape[1] != statistic.widths.n_widths:
             different.append("n_widths")
         if different:
             raise ValueError(
@@ -146,25 +145,16 @@ def _calibrations(
     """Those of all sizes: settings by size, as JSON has them, and the tables of the toys."""
     found = {}
     for size, own in settings.items():
-        null = Measured(*(arrays[_name(part, int(size))] for part in Measured._fields))
-        found[int(size)] = Calibration(null, dict(own))
+        found[int(size)] = Calibration(arrays[_name(int(size))], dict(own))
     if not found or not 1 <= min(found) <= max(found) < n_reference:
         raise ValueError(f"it has toys of {sorted(found)} of {n_reference} reference rows")
-    nulls = [Measured(*map(np.asarray, null)) for null, _ in found.values()]
-    tables = [table for null in nulls for table in null]
-    shape = nulls[0].statistics.shape
-    counts = [null.score_counts.shape for null in nulls]
-    if (
-        any(null.statistics.shape != shape for null in nulls)
-        or len(shape) != 2
-        or 0 in shape
-        or any(len(each) != 3 or each[:2] != shape for each in counts)
-    ):
+    shapes = {null.shape for null, _ in found.values()}
+    if len(shapes) > 1 or any(len(shape) != 2 or 0 in shape for shape in shapes):
         raise ValueError("its tables do not have the same shape")
-    if any(table.dtype.kind not in "fiu" for table in tables):
+    if any(null.dtype.kind != "f" for null, _ in found.values()):
         raise ValueError("its tables do not hold numbers")
     return found
 
 
-def _name(part: str, size: int) -> str:
-    return f"{part}_of_{size}"
+def _name(size: int) -> str:
+    return f"statistics_of_{size}"

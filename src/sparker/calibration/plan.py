@@ -15,7 +15,7 @@ from sparker.system.digest import digest
 from sparker.system.machine import check_process
 from sparker.system.versions import versions
 
-FORMAT = 8
+FORMAT = 9
 """The format of a store; one of another format is not continued."""
 
 

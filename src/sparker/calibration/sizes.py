@@ -8,7 +8,6 @@ import numpy as np
 
 from sparker.calibration import toys
 from sparker.calibration.plan import describe, prepare
-from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Preprocess
 from sparker.nulls import Resample, samples
 from sparker.statistics.contract import Statistic
@@ -20,8 +19,8 @@ N_SHOWN = 6  # sizes that are named one by one
 class Calibration(NamedTuple):
     """What batches of one size are compared with."""
 
-    null: Measured
-    """What the toys gave."""
+    null: np.ndarray
+    """(B, K) what the toys gave."""
     settings: dict[str, Any]
     """All that decided them."""
 

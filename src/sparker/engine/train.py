@@ -17,7 +17,6 @@ from sparker.engine.config import Design, Rates
 from sparker.engine.distances import Features, features_of
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.gradient import Gradient
-from sparker.engine.measured import Measured
 from sparker.engine.sample import AnyArray, TwoSample
 from sparker.engine.step import State, at_rest, evaluate, gradient_of, slowed, step
 from sparker.engine.widths import Schedule
@@ -38,7 +37,8 @@ class ReadOffs(NamedTuple):
 
     mu: Array  # (m, M, d)
     a: Array  # (m, M)
-    measured: Measured
+    statistics: Array  # (m, r) see FAMILIES
+    score_counts: Array  # (m, bins)
     finite: Array  # ()
 
 
@@ -160,5 +160,6 @@ def finish(
     statistics = t[:, None]
     if scans:
         statistics = jnp.concatenate([statistics, scanned.astype(t.dtype)], -1)
-    finite = [jnp.all(jnp.isfinite(array)) for array in (mu, a, statistics, score_counts)]
-    return ReadOffs(mu, a, Measured(statistics, score_counts), jnp.all(jnp.stack(finite)))
+    found = mu, a, statistics, score_counts
+    finite = jnp.stack([jnp.all(jnp.isfinite(array)) for array in found])
+    return ReadOffs(*found, jnp.all(finite))

@@ -29,8 +29,7 @@ def interpret(
     """What the observed row of the table says beside its toys: most of a ``Result``."""
     transform = prepared.transform
     data, reference = transform(observed.data), transform(observed.reference)
-    measured = table.first(n_made)
-    statistics = np.asarray(measured.statistics)
+    statistics = table.first(n_made)
     check_finite(statistics[0])
     readings = prepared.statistic.readings or scales(np.arange(statistics.shape[1]))
     spreads = _spreads(statistics)
@@ -53,8 +52,9 @@ def interpret(
         "n_failed": int(failed.sum()),
         "widths": widths,
         "readings": readings,
-        "observed": measured.at(0),
-        "null": measured.at(slice(1, None)),
+        "statistics": statistics[0],
+        "null_statistics": statistics[1:],
+        "score_counts": _score_counts(table, statistics[:, 0], best),
         "p_by_reading": ranked.p_by_column,
         "p_by_family": ranked.p_by_family,
         "combined_score": float(ranked.score[0]),
@@ -74,6 +74,17 @@ def interpret(
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "notes": (*_silent(readings, statistics), *_notes(transform, observed, labels)),
     }
+
+
+def _score_counts(table: Table, t: np.ndarray, best: int) -> np.ndarray | None:  # (1 + n, bins)
+    """Data rows by anomaly score at the width shown: the data's, and those of the first toys.
+
+    Toys whose fit did not stay finite are left out.
+    """
+    if table.models is None or 0 not in table.score_counts:
+        return None
+    kept = sorted(i for i in table.score_counts if i < len(t) and np.isfinite(t[i]))
+    return np.stack([table.score_counts[i][best] for i in kept])
 
 
 def decided(readings: Sequence[Reading], ranked: Ranked, spreads: np.ndarray) -> int:

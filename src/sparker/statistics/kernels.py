@@ -14,7 +14,7 @@ from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
-from sparker.statistics.contract import Chunk, Reading, Statistic, rounded
+from sparker.statistics.contract import COUNTED, Chunk, Reading, Statistic, rounded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +102,9 @@ class PreparedKernels(NamedTuple):
         """Fit them; a fit that is not finite has no statistics."""
         fits = toys.fit_chunks(seed, numbers, self.schedule, self.config, chunk=chunk)
         for done, fit in fits:
-            finite = np.where(fit.finite[:, None, None], fit.measured.statistics, np.nan)
+            finite = np.where(fit.finite[:, None, None], fit.statistics, np.nan)
             side_by_side = finite.reshape(len(finite), -1)
             observed = fit.toy(list(done).index(0)) if 0 in done else None
             models = observed.models if observed is not None and observed.finite else None
-            yield Chunk(done, fit.measured._replace(statistics=side_by_side), models)
+            counts = fit.score_counts[np.asarray(done) <= COUNTED]
+            yield Chunk(done, side_by_side, models, counts)

@@ -92,9 +92,8 @@ class PreparedPortfolio(NamedTuple):
         looks = [one.start(seed, chunk) for one in self.company]
         for done in self.kernels.chunks(seed, toys, numbers, chunk):
             batch = _on_device(toys.draw(done.numbers))
-            found = [done.measured.statistics, *(look(done.numbers, batch) for look in looks)]
-            measured = done.measured._replace(statistics=np.concatenate(found, axis=1))
-            yield done._replace(measured=measured)
+            found = [done.statistics, *(look(done.numbers, batch) for look in looks)]
+            yield done._replace(statistics=np.concatenate(found, axis=1))
 
 
 def _on_device(batch: TwoSample) -> TwoSample:
