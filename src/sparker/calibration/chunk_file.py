@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
-from sparker.statistics.contract import Chunk
+from sparker.statistics.contract import COUNTED, Chunk
 from sparker.system import archive
 
 KIND = "chunk of toys"
 TEST = "test"
+COUNTS = "score_counts"
 OBSERVED = "observed_"
 """Before the names of the models' arrays: only those of the observed experiment are kept."""
 
@@ -21,9 +21,10 @@ N_NAMED = 5
 
 def write_chunk(path: Path, chunk: Chunk, test: str, made_by: dict[str, str]) -> None:
     """Write a finished chunk of the test with this digest."""
-    numbers, measured, models = chunk
-    contents = {name: np.asarray(array) for name, array in measured._asdict().items()}
-    contents["numbers"] = np.asarray(numbers, np.int64)
+    numbers, statistics, models, counts = chunk
+    contents = {"numbers": np.asarray(numbers, np.int64), "statistics": np.asarray(statistics)}
+    if counts is not None:
+        contents[COUNTS] = counts
     if models is not None:
         contents |= {f"{OBSERVED}{name}": array for name, array in models._asdict().items()}
     archive.write(path, {"kind": KIND, TEST: test, "made_by": made_by}, contents)
@@ -35,7 +36,7 @@ def read_chunks(paths: Iterable[Path], test: str) -> list[Chunk]:
     One error names all files that are not. A file that is gone by now is left out.
     """
     found: list[Chunk] = []
-    first: dict[int, tuple[Path, Measured]] = {}  # where each experiment was seen first
+    first: dict[int, tuple[Path, np.ndarray]] = {}  # where each experiment was seen first
     problems = []
     for path in paths:
         try:
@@ -53,8 +54,8 @@ def read_chunks(paths: Iterable[Path], test: str) -> list[Chunk]:
             continue
         found.append(chunk)
         for row, number in enumerate(chunk.numbers):
-            other, measured = first.setdefault(number, (path, chunk.measured.at(row)))
-            if other != path and not _same(measured, chunk.measured.at(row)):
+            other, known = first.setdefault(number, (path, chunk.statistics[row]))
+            if other != path and not np.array_equal(known, chunk.statistics[row], equal_nan=True):
                 problems.append(f"{path} and {other} contradict each other in experiment {number}")
                 break
     if problems:
@@ -70,35 +71,35 @@ def _read_chunk(path: Path, test: str) -> Chunk:
     header, found = archive.read(path, KIND)
     if header.get(TEST) != test:
         raise ValueError(f"{path} holds toys of another test")
-    missing = {"numbers", *Measured._fields} - found.keys()
+    missing = {"numbers", "statistics"} - found.keys()
     if missing:
         raise ValueError(f"{path} lacks {sorted(missing)}")
-    numbers, measured = found["numbers"], Measured(*(found[name] for name in Measured._fields))
     models = None
     parts = [f"{OBSERVED}{name}" for name in Ensemble._fields]
     if found.keys() & {*parts}:
         if not found.keys() >= {*parts}:
             raise ValueError(f"{path} has a part of the models only")
         models = Ensemble(*(found[name] for name in parts))
-    if not _fits_together(numbers, measured, models):
+    numbers, measured = found["numbers"], (found["statistics"], models, found.get(COUNTS))
+    if not _fits_together(numbers, *measured):
         raise ValueError(f"{path} has parts that do not belong together")
-    return Chunk(numbers.tolist(), measured, models)
+    return Chunk(numbers.tolist(), *measured)
 
 
-def _fits_together(numbers: np.ndarray, measured: Measured, models: Ensemble | None) -> bool:
+def _fits_together(
+    numbers: np.ndarray, statistics: np.ndarray, models: Ensemble | None, counts: np.ndarray | None
+) -> bool:
     """Whether kinds and shapes are those of a chunk."""
-    statistics, counts = map(np.asarray, measured)
     numbered = numbers.dtype.kind == "i" and numbers.ndim == 1 and len(numbers) > 0
     if not numbered or min(numbers) < 0 or len(np.unique(numbers)) < len(numbers):
         return False
-    if statistics.dtype.kind != "f" or statistics.ndim != 2 or counts.ndim != 3:
+    if statistics.dtype.kind != "f" or statistics.ndim != 2 or len(statistics) != len(numbers):
         return False
-    if not len(statistics) == len(counts) == len(numbers) or counts.dtype.kind not in "fiu":
+    if counts is None:
+        return models is None
+    if counts.dtype.kind != "f" or counts.ndim != 3 or len(counts) != np.sum(numbers <= COUNTED):
         return False
-    n_widths = counts.shape[1]
-    if (models is not None) != (0 in numbers and n_widths > 0):
-        return False
-    return models is None or models_fit(models, n_widths)
+    return models is None or (0 in numbers and models_fit(models, counts.shape[1]))
 
 
 def models_fit(models: Ensemble, n_widths: int) -> bool:
@@ -112,9 +113,6 @@ def models_fit(models: Ensemble, n_widths: int) -> bool:
     )
 
 
-def _shapes(chunk: Chunk) -> list[tuple[int, ...]]:
-    return [np.shape(array)[1:] for array in chunk.measured]
-
-
-def _same(one: Measured, other: Measured) -> bool:
-    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
+def _shapes(chunk: Chunk) -> tuple[tuple[int, ...], ...]:
+    counts = chunk.score_counts
+    return chunk.statistics.shape[1:], () if counts is None else counts.shape[1:]

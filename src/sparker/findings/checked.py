@@ -48,6 +48,9 @@ PLAIN: dict[str, tuple[type, ...]] = {
 
 ARRAYS = {
     "widths": "f",
+    "statistics": "f",
+    "null_statistics": "f",
+    "score_counts": "f",
     "p_by_reading": "f",
     "p_by_family": "f",
     "null_combined_score": "f",
@@ -64,7 +67,9 @@ ARRAYS = {
 }
 """The fields that are arrays, and what they hold, as NumPy calls it."""
 
-OPTIONAL = "data_components", "reference_components", "reference_weights", "data_rows"
+OPTIONAL = (
+    "score_counts", "data_components", "reference_components", "reference_weights", "data_rows",
+)  # fmt: skip
 COLUMNS = "biufmMUS"
 """What a column of the user's may hold, beside objects."""
 
@@ -73,8 +78,8 @@ MAX_ROWS = 1e15
 
 PNG = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=]*")
 
-UNCHECKED = "null_combined_score", "low", "high"
-"""Arrays of floats that may hold infinite values."""
+UNCHECKED = "statistics", "null_statistics", "null_combined_score", "low", "high"
+"""Arrays of floats that may hold values that are not finite."""
 
 
 def check(values: Mapping[str, Any]) -> None:
@@ -98,9 +103,6 @@ def _kinds(values: Mapping[str, Any]) -> Iterator[str]:
     for name, array in values["transform"]._asdict().items():
         if np.asarray(array).dtype.kind not in ("iu" if name == "kept" else "f"):
             yield f"{name} of its transform does not hold numbers as it should"
-    for name in ("observed", "null"):
-        if any(np.asarray(part).dtype.kind not in "fiu" for part in values[name]):
-            yield f"{name} does not hold numbers"
     for name, column in values["given"].items():
         if column.dtype != object and column.dtype.kind not in COLUMNS:
             yield f"column {name} holds {column.dtype}"
@@ -120,19 +122,16 @@ def _shapes(values: Mapping[str, Any]) -> Iterator[str]:
     n_widths, n_readings = len(values["widths"]), len(values["readings"])
     n_families = len({reading.family for reading in values["readings"]})
     n_data, n_shown = len(values["data_plane"]), len(values["reference_plane"])
-    n_null = len(values["null"].statistics)
+    n_null = len(values["null_statistics"])
     n_columns, n_kept = len(transform.centre), len(transform.kept)
     n_fitted = np.shape(transform.matrix)[-1]
     matrices = {(n_kept,), (n_kept, n_fitted)}
-    bins = np.shape(values["observed"].score_counts)[-1:]
     wanted: dict[str, tuple[Any, tuple[int, ...]]] = {
         "widths": (values["widths"], (n_widths,)),
         "p_by_reading": (values["p_by_reading"], (n_readings,)),
         "p_by_family": (values["p_by_family"], (n_families,)),
-        "statistics": (values["observed"].statistics, (n_readings,)),
-        "null statistics": (values["null"].statistics, (n_null, n_readings)),
-        "score_counts": (values["observed"].score_counts, (n_widths, *bins)),
-        "null score_counts": (values["null"].score_counts, (n_null, n_widths, *bins)),
+        "statistics": (values["statistics"], (n_readings,)),
+        "null_statistics": (values["null_statistics"], (n_null, n_readings)),
         "null_combined_score": (values["null_combined_score"], (values["n_toys"],)),
         "data": (values["data"], (n_data, n_columns)),
         "reference": (values["reference"], (len(values["reference_rows"]), n_columns)),
@@ -192,11 +191,12 @@ def _ranges(values: Mapping[str, Any]) -> Iterator[str]:
     for name, array in floats.items():
         if array is not None and name not in UNCHECKED and not np.isfinite(array).all():
             yield f"{name} has values that are not finite"
-    if not np.isfinite(values["observed"].statistics).any():
+    if not np.isfinite(values["statistics"]).any():
         yield "none of its statistics is finite"
-    whole = np.isfinite(values["null"].statistics).all(axis=1)  # others may have counted nothing
-    counts = values["observed"].score_counts, values["null"].score_counts[whole]
-    if not all(np.all((some >= 0) & (some <= MAX_ROWS)) for some in counts):
+    counts = values["score_counts"]
+    if counts is not None and not (
+        counts.ndim == 2 and counts.size and np.all((counts >= 0) & (counts <= MAX_ROWS))
+    ):
         yield "its rows by score are no counts"
     try:
         said = values["settings"], values["timings"], values["encoding"].to_dict()
@@ -276,7 +276,7 @@ def _are_probabilities(array: np.ndarray) -> bool:
 
 def _verdict(values: Mapping[str, Any]) -> Iterator[str]:
     """What the toys say, where that can be said again."""
-    null = np.asarray(values["null"].statistics)
+    null = values["null_statistics"]
     n_failed = int(np.sum(~np.isfinite(null).any(axis=1)))
     if values["n_failed"] != n_failed:
         yield f"n_failed is {values['n_failed']}, and {n_failed} toys have no finite reading"
@@ -307,7 +307,7 @@ def _ranked(values: Mapping[str, Any]) -> Ranked | None:
     rule = rules.get(values["combine"]) if isinstance(values["combine"], str) else None
     if rule is None:
         return None
-    table = np.concatenate([values["observed"].statistics[None], values["null"].statistics])
+    table = np.concatenate([values["statistics"][None], values["null_statistics"]])
     families, stop = families_of(values["readings"]), values["settings"]["stop"]
     if stop is None:
         return rank(table, rule, families)

@@ -15,7 +15,6 @@ from sparker.calibration.settings import option
 from sparker.calibration.tail import TailFit, fit_tail
 from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.findings.columns import Quartiles
 from sparker.findings.explain import Answers
@@ -64,8 +63,11 @@ class Result:
     widths: np.ndarray  # (m,) of the models; none where another statistic was used
     readings: tuple[Reading, ...]
     """(K,) what was read off: the way to look, and the scale."""
-    observed: Measured  # of (K,), before anything of the toys is subtracted
-    null: Measured  # of (B, K)
+    statistics: np.ndarray  # (K,) before anything of the toys is subtracted
+    null_statistics: np.ndarray  # (B, K)
+    score_counts: np.ndarray | None
+    """(1 + n, bins) data rows by anomaly score, at the width shown: those of the data, and then of
+    the first hundred toys at most; None where another statistic was used."""
     p_by_reading: np.ndarray  # (K,) each on its own, not corrected for the others
     p_by_family: np.ndarray  # (F,) each way to look on its own, corrected for its scales
     combined_score: float
@@ -109,7 +111,7 @@ class Result:
     expected: float | None
     """Data rows expected; None where only the shape was compared."""
     n_reference: int
-    """Reference rows there were; of a streamed reference, only some are kept."""
+    """Reference rows there were."""
     n_labellings: int | None
     """In how many ways labels can be given, where all of them were tried."""
     settings: dict[str, Any]
@@ -157,12 +159,12 @@ class Result:
     @property
     def t(self) -> np.ndarray:  # (m,)
         """The first family: of kernels, the statistic of the whole model at each width."""
-        return np.asarray(self.observed.statistics)[self.of_family(self.families[0])]
+        return self.statistics[self.of_family(self.families[0])]
 
     @property
     def null_t(self) -> np.ndarray:  # (B, m)
         """The same of every toy."""
-        return np.asarray(self.null.statistics)[:, self.of_family(self.families[0])]
+        return self.null_statistics[:, self.of_family(self.families[0])]
 
     @property
     def model(self) -> Ensemble:
@@ -367,8 +369,8 @@ class Result:
     def tail_fit(self) -> TailFit:
         """An estimate beyond the reach of the toys, extrapolated; refused where the fit is bad."""
         return fit_tail(
-            np.asarray(self.observed.statistics),
-            np.asarray(self.null.statistics),
+            self.statistics,
+            self.null_statistics,
             str(self.combine),
             families=families_of(self.readings),
         )
@@ -441,10 +443,10 @@ class Result:
         }
 
     def _reading(self, i: int) -> dict[str, Any]:
-        null = np.asarray(self.null.statistics)[:, i]
+        null = self.null_statistics[:, i]
         return {
             "scale": self.readings[i].scale,
-            "value": float(self.observed.statistics[i]),
+            "value": float(self.statistics[i]),
             "p_value": float(self.p_by_reading[i]),
             "null_median": _finite_quantile(null, 0.5),
             "null_95": _finite_quantile(null, 0.95),

@@ -7,7 +7,6 @@ import numpy as np
 
 from sparker.embed import choose, restored
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import as_weights
 from sparker.findings.bound import AtLeast
@@ -30,15 +29,13 @@ ARRAYS = "probability", "score", "row_p_values"
 
 GIVEN = "given"
 
-TUPLES = Ensemble | Measured | Transform
+TUPLES = Ensemble | Transform
 """What is written to a file part by part."""
 
 
 PARTS: dict[str, Any] = {
     "transform": Transform,
     "models": Ensemble,
-    "observed": Measured,
-    "null": Measured,
 }
 
 

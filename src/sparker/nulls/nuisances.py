@@ -11,7 +11,6 @@ from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE
 from sparker.nulls.systematics import Place, Variation, nearest
 from sparker.nulls.tilt import Best, Tilt
-from sparker.streaming.reference import Held
 
 FOLDS = 0xF01D
 MAX_ROUNDS = 6
@@ -101,7 +100,7 @@ class Nuisances(NamedTuple):
         named = self._by_name(values)
         steps = self._by_name(np.clip(STEP * error, MIN_STEP * self.prior, self.prior))
         moved = None if self.moved is None else self.moved(named)
-        rows = observed.reference.shown if moved is None else moved
+        rows = observed.reference if moved is None else moved
         rng = np.random.default_rng([seed, FOLDS])
         folds = np.append(np.arange(n), rng.integers(N_FOLDS, size=len(observed.data)))
         reference = Weighted(rows, observed.weights)
@@ -127,7 +126,7 @@ class Nuisances(NamedTuple):
         uneven = np.ptp(measure) > 0
         measure = measure / measure.max()
         return observed._replace(
-            reference=observed.reference if moved is None else Held(moved, moved),
+            reference=observed.reference if moved is None else moved,
             weights=measure[:n] if uneven else None,
             data_weights=measure[n:] if uneven else None,
             expected=expected,
