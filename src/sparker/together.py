@@ -36,6 +36,8 @@ FEATURES = {
     "simulator by name": Feature("'simulator'", "--null simulator"),
     "scheme in memory": Feature("this null", "--null simulator"),
     "pool": Feature("the rows of a Simulator", "--pool"),
+    "pool_unweighted": Feature("pool_weights=1", "--pool-unweighted"),
+    "simulator weights": Feature("weights of a Simulator", "--weights"),
     "statistic": Feature("another statistic", "--statistic"),
     "statistic in memory": Feature("this statistic", "--statistic"),
     "config": Feature("config", "--config"),
@@ -145,6 +147,8 @@ CONFLICTS: dict[frozenset[str], str] = {
         frozenset({name, "systematics"}): "nuisance parameters are fitted to one sample"
         for name in ("many", "closest", "anytime")
     },
+    frozenset({"shared", "simulator weights"}): NONE_TWICE,
+    frozenset({"power", "simulator weights"}): ANEW,
     frozenset({"shared", "stop"}): "every sample is compared with all of the toys",
     frozenset({"shared", "cluster"}): "toys that all samples share are made here",
     **{
@@ -180,6 +184,7 @@ NEEDS: dict[tuple[str, str], str] = {
     ("group_rows", "groups"): "it says how many rows of a group take part",
     ("data_weights", "weights"): "weights of both samples are compared",
     ("pool", "simulator"): "its rows are what the simulator gives",
+    ("pool_unweighted", "pool"): "it says that its rows need no weights",
     ("simulator by name", "pool"): "its rows are what the simulator gives",
     ("images", "report"): "they are shown there",
     ("observables", "report"): "they are shown there",
