@@ -170,6 +170,44 @@ def test_other_nulls(folder):
 
 
 @pytest.fixture(scope="module")
+def monte_carlo(tmp_path_factory):
+    """A weighted Monte Carlo sample in two parts, and data without weights."""
+    folder = tmp_path_factory.mktemp("weighted")
+    rng = np.random.default_rng(3)
+    for name, n in (("reference", 1000), ("pool", 1000), ("data", 100)):
+        x = rng.exponential(1 if name == "data" else 2, n)
+        columns = {"x": x} if name == "data" else {"x": x, "weight": np.exp(-x / 2)}
+        rows = np.column_stack(list(columns.values()))
+        np.savetxt(
+            folder / f"{name}.csv", rows, "%.17g", ",", header=",".join(columns), comments=""
+        )
+    lines = (folder / "pool.csv").read_text().splitlines()
+    (folder / "bare.csv").write_text("\n".join(line.partition(",")[0] for line in lines))
+    return folder
+
+
+@pytest.mark.parametrize("expected", [[], ["--expected", "100"]])
+def test_a_pool_has_the_weights_of_the_reference(monte_carlo, monkeypatch, expected):
+    monkeypatch.chdir(monte_carlo)
+    weighted = ["test", "reference.csv", "data.csv", "--weights", "weight", "--null", "simulator",
+                "--toys", "39", "--statistic", "ks", "--json", *expected]  # fmt: skip
+    done = invoke(*weighted, "--pool", "pool.csv")
+    found = json.loads(done.stdout)
+    assert 0.05 < found["p_value"] < 0.95
+    assert found["warnings"] == []
+    assert "of 1,000 rows of the simulator's pool take part" in " ".join(found["notes"])
+    done = invoke(*weighted, "--pool", "bare.csv")
+    assert done.exit_code == 2
+    assert "bare.csv has no column 'weight'" in done.stderr
+    assert "--pool-unweighted if they have the density of DATA" in done.stderr
+    for pool in ("bare.csv", "pool.csv"):
+        done = invoke(*weighted, "--pool", pool, "--pool-unweighted")
+        assert json.loads(done.stdout)["p_value"] == 1
+        assert "the simulator's pool and the reference have different densities" in done.stderr
+        assert invoke(*weighted, "--pool", pool, "--pool-unweighted", "--strict").exit_code == 2
+
+
+@pytest.fixture(scope="module")
 def plain(folder):
     """What is found where everyone may."""
     done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,

@@ -746,6 +746,30 @@ def test_a_pool_of_the_simulator_is_encoded_alike():
     assert len(dropped.null.source) == (~pool.isna().any(axis=1)).sum()
 
 
+def test_weights_of_a_pool_and_of_the_reference_by_the_names_of_columns():
+    rng = np.random.default_rng(0)
+    reference, pool, data = (
+        pd.DataFrame(rng.normal(size=(n, 2)), columns=["x", "y"]) for n in (60, 90, 30)
+    )
+    pool.loc[3, "x"] = np.nan
+    weights, pool_weights = rng.uniform(1, 2, 60), rng.uniform(1, 2, 90)
+    by_name = taken(
+        reference.assign(w=weights), data, missing="drop",
+        null=sparker.Simulator(pool.assign(w_pool=pool_weights), "w_pool", "w"),
+    )  # fmt: skip
+    by_array = taken(
+        reference, data, missing="drop", null=sparker.Simulator(pool, pool_weights, weights)
+    )
+    for intake in (by_name, by_array):
+        assert intake.encoding.labels == ["x", "y"]
+        np.testing.assert_array_equal(intake.weights, weights)
+        np.testing.assert_array_equal(intake.null.pool_weights, np.delete(pool_weights, 3))
+        assert len(intake.null.source) == 89
+    assert codes(by_name) == ["dropped rows"]
+    with pytest.raises(ColumnsError, match="the simulator's pool has no column 'w_pol'"):
+        taken(reference, data, null=sparker.Simulator(pool, "w_pol", weights))
+
+
 # Results
 
 QUICK = {

@@ -100,6 +100,9 @@ ARGUMENTS = {
     "maximise": {"maximise": True, **SYSTEMATICS},
     "null": {"null": sparker.Permutation()},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
+    "simulator weights": {
+        "null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)), weights=WEIGHTS)
+    },
     "statistic": {"statistic": sparker.statistics.Frechet()},
     "config": {"config": sparker.FitConfig()},
     "widths": {"widths": sparker.WidthConfig()},
@@ -189,7 +192,8 @@ VALUES = {
     "--annealed": [], "--stop": [], "--tail": [], "--json": [],
     "--null simulator": [], "--groups": ["g"], "--group-rows": [2],
     "--strata": ["s"], "--weights": ["w"], "--data-weights": ["w"], "--expected": [10],
-    "--pool": ["p.npy"], "--statistic": ["mmd"], "--kernels": [3], "--clip": [2], "--steps": [20],
+    "--pool": ["p.npy"], "--pool-unweighted": [],
+    "--statistic": ["mmd"], "--kernels": [3], "--clip": [2], "--steps": [20],
     "--scheduler": ["tcp://x:1"], "--store": ["s"], "--only": ["0:5"], "--alpha": [0.1],
     "--text": ["t"], "--images": ["i"], "--observables": ["o"], "--report": ["r.html"],
     "--rows": ["r.csv"], "--save": ["s.npz"], "--embed": ["module:f"], "--embed tfidf": [],

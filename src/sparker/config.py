@@ -16,7 +16,7 @@ from sparker.embed import IMAGES, TEXT, Embedder, choose
 from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
-from sparker.nulls import Scheme, Systematic, Weights, scheme
+from sparker.nulls import Scheme, Simulator, Systematic, Weights, scheme
 from sparker.nulls.inputs import is_pair
 from sparker.statistics.choose import AnyStatistic, as_statistic
 from sparker.statistics.contract import Statistic
@@ -70,7 +70,7 @@ class TestConfig:
     """What reference rows must be weighted by to have the density expected of the data: a function
     of rows; a pair, the weights of the reference rows and those that the data rows would have as
     reference rows; or, at the cost of rows, the first alone, as an array or by the name of a column
-    of the reference."""
+    of the reference. A ``Simulator`` of rows needs weights of its pool, too."""
     expected: float | None = None
     """The number of data rows expected; if given, the total count is tested too."""
     systematics: Sequence[Systematic] = ()
@@ -148,6 +148,8 @@ class TestConfig:
                 "them to the report, result.report(path, texts=..., images=...)"
             )
         found += self._problems_of_systematics()
+        if isinstance(self.null, Simulator):
+            found += self.null.problems(self.reference_weights)
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")

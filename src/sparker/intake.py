@@ -8,15 +8,17 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from sparker.config import TestConfig
 from sparker.embed import TEXT, Embedder
-from sparker.engine.sample import in_one_precision
+from sparker.engine.sample import as_weights, in_one_precision
 from sparker.nulls import Nuisances, Scheme, Simulator
+from sparker.nulls.agreement import disagreement
 from sparker.nulls.inputs import Weights, evaluated, is_pair
+from sparker.nulls.simulator import is_one
 from sparker.tables.checks import Caution, cautions, values_out_of_line
 from sparker.tables.columns import listed
 from sparker.tables.encoding import (
@@ -95,28 +97,33 @@ class Intake(NamedTuple):
 def two_samples(reference: Any, data: Any, config: TestConfig) -> Intake:
     """Both samples as numbers."""
     first, second = as_table("reference", reference), as_table("data", data)
-    weights: Any = config.reference_weights
+    null, weights = config.null, cast(Any, config.reference_weights)
+    pool, pool_weights = None, cast(Any, None)
+    if isinstance(null, Simulator):
+        pool = null.source
+        given = null.weights if weights is None else weights, null.pool_weights
+        weights, pool_weights = (None if is_one(one) else one for one in given)
+        null = replace(null, weights=None)  # from here on they are those of the test
     if callable(weights):  # of rows as they came, before anything is done to them
         both = _rows_of(reference), _rows_of(data)
         weights = evaluated(weights, *both, len(first.points), len(second.points))
-    beside = [one for one in (config.groups, config.strata, weights) if isinstance(one, str)]
+    named = (config.groups, config.strata, weights, pool_weights)
+    beside = [one for one in named if isinstance(one, str)]
     beside += varied_columns(config.systematics)
     if isinstance(weights, str):
         weights = _beside(first, weights, "reference")
     groups, strata = (_of_both(one, first, second) for one in (config.groups, config.strata))
     tables = {"reference": first, "data": second}
-    pool = config.null.source if isinstance(config.null, Simulator) else None
     if pool is not None and not callable(pool):
         tables[POOL] = as_table(POOL, pool)
+    if isinstance(pool_weights, str):
+        pool_weights = _beside(tables[POOL], pool_weights, POOL)
+    elif callable(pool_weights):
+        pool_weights = pool_weights(_rows_of(pool))
     tables |= varied_tables(config.systematics)
     encoding, compared, encoded, names_rows, noted = _encoded(tables, config, beside)
     points = in_one_precision({of: one.points for of, one in encoded.items()})
     by_name = dict(zip(encoded, points, strict=True))
-    null = config.null
-    if isinstance(null, Simulator) and POOL in tables:
-        null = replace(null, source=by_name[POOL])
-    elif callable(pool):
-        _check_plain(encoding)
     n_rows = {of: len(table.points) for of, table in tables.items()}
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
@@ -126,6 +133,14 @@ def two_samples(reference: Any, data: Any, config: TestConfig) -> Intake:
     noted += cautions(points[0], points[1], encoding.names, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
     weights = _kept_of("reference_weights", weights, encoded, n_rows)
+    if isinstance(null, Simulator) and POOL in tables:
+        if pool_weights is not None:
+            pool_weights = as_weights("pool_weights", pool_weights, n_rows[POOL])
+            pool_weights = _of_rows("pool_weights", pool_weights, encoded[POOL].rows, n_rows[POOL])
+        null = replace(null, source=by_name[POOL], pool_weights=pool_weights)
+        noted += _pool_apart(encoding, points[0], weights, null, int(config.seed))
+    elif callable(pool):
+        _check_plain(encoding)
     unknown = _nuisances(config, reference, first, encoding, encoded, by_name, weights)
     for one in () if unknown is None else unknown.variations:
         said = one.caution()
@@ -202,6 +217,31 @@ def _out_of_line(encoding: Encoding, *points: np.ndarray) -> list[Caution]:
         return []
     names = encoding.names
     return values_out_of_line(*(part[:, own] for part in points), names=[names[i] for i in own])
+
+
+def _pool_apart(
+    encoding: Encoding, reference: np.ndarray, weights: Any, null: Simulator, seed: int
+) -> list[Caution]:
+    """Note where the pool and the reference, both weighted, have different densities."""
+    if weights is not None:
+        weights = weights[0] if is_pair(weights) else weights
+        weights = as_weights("reference_weights", weights, len(reference))
+    pool: Any = null.source
+    pool_weights: Any = null.pool_weights
+    found = disagreement(reference, weights, pool, pool_weights, seed)
+    if found is None:
+        return []
+    return [
+        Caution(
+            "pool",
+            f"{POOL} and the reference have different densities, most clearly in "
+            f"{called(encoding.labels[found.column])}: p = {found.p_value:.2g} or less "
+            f"(Kolmogorov-Smirnov, {found.n_pool:,} against {found.n_reference:,} rows of equal "
+            "weight, corrected for the number of columns). Toys then differ from the reference "
+            "for that reason, and p is too large if the data do not. Check the weights of both, "
+            "and how the rows of the pool were made",
+        )
+    ]
 
 
 def _check_plain(encoding: Encoding) -> None:

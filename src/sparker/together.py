@@ -33,6 +33,8 @@ FEATURES = {
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
     "pool": Feature("the rows of a Simulator", "--pool"),
+    "pool_unweighted": Feature("pool_weights=1", "--pool-unweighted"),
+    "simulator weights": Feature("weights of a Simulator", "--weights"),
     "statistic": Feature("another statistic", "--statistic"),
     "config": Feature("config", "--config"),
     "kernels": Feature("config", "--kernels"),
@@ -119,6 +121,7 @@ CONFLICTS: dict[frozenset[str], str] = {
         frozenset({name, "systematics"}): "nuisance parameters are fitted to one sample"
         for name in ("many", "closest", "anytime")
     },
+    frozenset({"power", "simulator weights"}): ANEW,
     **{
         frozenset({"closest", name}): "a distance is no test, and has no toys"
         for name in ("null", "stop", "store", "cluster")
@@ -151,6 +154,7 @@ NEEDS: dict[tuple[str, str], str] = {
     ("group_rows", "groups"): "it says how many rows of a group take part",
     ("data_weights", "weights"): "weights of both samples are compared",
     ("pool", "simulator"): "its rows are what the simulator gives",
+    ("pool_unweighted", "pool"): "it says that its rows need no weights",
     ("simulator by name", "pool"): "its rows are what the simulator gives",
     ("images", "report"): "they are shown there",
     ("observables", "report"): "they are shown there",

@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 @click.argument("data", nargs=-1, required=True)
 @column_options
 @table_options
-@click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
+@click.option(
+    "--weights", help="Column of REFERENCE, and of --pool, with the weights of their rows."
+)
 @click.option(
     "--data-weights",
     help="Column of DATA with the weights its rows would have in REFERENCE; then no row is lost.",
@@ -75,6 +77,11 @@ if TYPE_CHECKING:
     help="How anomaly-free experiments are made.",
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
+@click.option(
+    "--pool-unweighted",
+    is_flag=True,
+    help="Use the rows of --pool without weights, although REFERENCE has --weights.",
+)
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
 @statistic_option
 @annealed_option
@@ -168,7 +175,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     observables = [_observables(options["observables"], table) for table in (second, first)]
     settings |= table_settings(options, second) | embed_settings(options)
     settings |= {
-        "null": _null(options["null"], options["pool"], options["group_rows"], first),
+        "null": _null(options, first),
         "reference_weights": all_weights,
         "expected": options["expected"],
         "systematics": systematics(options["systematic"], first, options["key"]),
@@ -247,7 +254,7 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
     reports = Reports(options["reports"], reference)
     settings |= table_settings(options, first)
     settings |= {
-        "null": _null(options["null"], options["pool"], options["group_rows"], first),
+        "null": _null(options, first),
         "reference_weights": first.extra[weights[0]] if weights else None,
         "expected": options["expected"],
         "groups": options["groups"],
@@ -275,13 +282,25 @@ def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | N
     return {name: table.extra[name] for name in names} or None
 
 
-def _null(name: str, pool: str | None, group_rows: int | None, reference: "Table") -> Any:
+def _null(options: dict[str, Any], reference: "Table") -> Any:
     from sparker import tables
     from sparker.nulls import Permutation, Simulator
 
+    pool, weights = options["pool"], options["weights"]
     if pool is None:
-        return Permutation(group_rows=group_rows)
-    return Simulator(tables.read(pool, columns=reference.columns or None))
+        return Permutation(group_rows=options["group_rows"])
+    of_pool = [] if options["pool_unweighted"] else _given(options, "weights")
+    try:
+        table = tables.read(pool, columns=reference.columns or None, extra=of_pool)
+    except tables.FileError as error:
+        if f"has no column {weights!r}" not in str(error):
+            raise
+        raise BadInput(
+            f"{error}. The rows of REFERENCE have weights, so those of --pool need theirs, in a "
+            "column of the same name; --pool-unweighted if they have the density of DATA as they "
+            "are"
+        ) from error
+    return Simulator(table, pool_weights=table.extra[weights] if of_pool else weights and 1)
 
 
 def _given(options: dict[str, Any], *names: str) -> list[str]:
