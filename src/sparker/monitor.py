@@ -40,7 +40,6 @@ from sparker.result import TestResult
 from sparker.statistics.contract import Chunk, families_of
 from sparker.statistics.kernels import KernelStatistic
 from sparker.system import archive
-from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 from sparker.tables.checks import Caution, far_values, in_both
@@ -207,7 +206,6 @@ class Monitor:
         )
         return (*notes, few)
 
-    @compiled_programs()
     def test(self, batch: ArrayLike, *, explain: bool = True) -> TestResult:
         """Test one batch against the reference; one of a new size makes its toys first.
 
@@ -218,7 +216,7 @@ class Monitor:
         observed = samples(self.reference, encoded.points, expected=self.expected)
         observed.check_rows(self.statistic.min_rows)
         noted += self._suspicions(observed.data)
-        told(noted, strict=False, caller=3)  # beyond the programs around it
+        told(noted, strict=False, caller=2)
         size = len(observed.data) if self.expected is None else self.sizes[0]
         self.check_size(size)
         scheme = Resample(self.reference, size, self.expected, self.seed)

@@ -32,7 +32,6 @@ from sparker.nulls.shared import Draw
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic, families_of
 from sparker.system.digest import digest
-from sparker.system.programs import compiled_programs
 from sparker.system.progress import OnProgress
 from sparker.system.versions import versions
 from sparker.tables.checks import Caution, far_values, in_both
@@ -169,12 +168,11 @@ class SharedCalibration(NamedTuple):
             def further(done: float, n_before: int = n_before) -> None:
                 on_progress(n_before + done)
 
-            with compiled_programs():
-                made = self._calibrated(size, rows, further)
-                n_before += int(self.config.n_toys)
-                fitted = toys.run(
-                    made.prepared, sorted(rows), seed=int(self.config.seed), chunk=made.chunk
-                )
+            made = self._calibrated(size, rows, further)
+            n_before += int(self.config.n_toys)
+            fitted = toys.run(
+                made.prepared, sorted(rows), seed=int(self.config.seed), chunk=made.chunk
+            )
             for name in names:
                 yield name, self._result(name, made, fitted.rows[numbers[name]], explain_up_to)
             n_before += len(names)

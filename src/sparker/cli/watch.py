@@ -9,7 +9,7 @@ import click
 from sparker.cli.batches import STDIN, Batch, batch_files, follow, lines
 from sparker.cli.errors import no_device
 from sparker.cli.journal import Journal
-from sparker.cli.options import A_LEVEL, FILE, Real
+from sparker.cli.options import A_LEVEL, FILE, Real, keep_programs
 from sparker.cli.outputs import check_outputs, check_picture
 from sparker.cli.session import Session
 from sparker.cli.terminal import BadInput, note
@@ -106,6 +106,7 @@ def watch(
         raise BadInput("--follow needs one folder to look into")
     so_far = Journal(journal)
     click.get_current_context().call_on_close(so_far.close)
+    keep_programs()
     session = Session(monitor, alpha, looks, key, reports, picture, keep, so_far, embed=embed)
     problem = no_device()
     if problem:  # of all batches, and not of each

@@ -15,6 +15,7 @@ from jax import Array
 
 from sparker.engine import scan
 from sparker.engine.candidates import NONE, Candidates
+from sparker.engine.compiled import compiled
 from sparker.engine.config import Design, Rates
 from sparker.engine.distances import Features, features_of
 from sparker.engine.ensemble import Ensemble
@@ -95,7 +96,7 @@ def spans_of(schedule: Schedule) -> list[tuple[int, int]]:
     return list(zip(begins.tolist(), [*begins[1:].tolist(), n_steps], strict=True))
 
 
-whole = functools.partial(jax.jit, inline=True)
+whole = functools.partial(compiled, inline=True, compiler_options=None)
 """What trainers do between their sums, as one program: where a sum is a pass over a file, each
 operation would be compiled and started by itself. In a traced fit it makes no difference."""
 
