@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparker.calibration.store import Store
-from sparker.system import atomic, compile_cache
+from sparker.system import atomic
 from sparker.system.atomic import whole_file
 
 pytestmark = pytest.mark.unit
@@ -158,19 +158,6 @@ def test_a_store_is_opened_by_processes_of_one_number_at_once(tmp_path, monkeypa
         thread.join()
     assert failed == []
     assert names(tmp_path) == ["manifest.json"]
-
-
-def test_a_program_is_copied_whole_where_there_are_no_links(tmp_path, monkeypatch):
-    def no_links(*arguments):
-        raise OSError("not here")
-
-    monkeypatch.setattr(os, "link", no_links)
-    (tmp_path / "own").write_bytes(b"program")
-    (tmp_path / "precious").write_bytes(b"kept")
-    (tmp_path / f"shared.{os.getpid()}").symlink_to(tmp_path / "precious")
-    compile_cache._link(tmp_path / "own", tmp_path / "shared")
-    assert (tmp_path / "shared").read_bytes() == b"program"
-    assert (tmp_path / "precious").read_bytes() == b"kept"
 
 
 def test_nothing_that_can_be_guessed_stands_in_a_name(tmp_path):

@@ -18,7 +18,7 @@ from sparker import detect
 from sparker.cli.endings import GRACE, Terminated
 from sparker.cli.main import main
 from sparker.cli.terminal import printable
-from sparker.system import cache_folder, compile_cache
+from sparker.system import cache_folder
 
 EVIL = "a\x1b[31mred\x9b2J\u202e"
 QUICK = ["--toys", "9", "--kernels", "2", "--steps", "20"]
@@ -412,4 +412,4 @@ def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):
     monkeypatch.delenv(cache_folder.VARIABLE, raising=False)
     monkeypatch.setattr(cache_folder, "user_cache_path", lambda name: Path("~/.cache") / name)
     with pytest.raises(FileNotFoundError):
-        compile_cache.folder()
+        cache_folder.root()

@@ -27,7 +27,6 @@ from sparker.nulls import Profile, Samples, largest_toy, samples
 from sparker.nulls import scheme as as_scheme
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic, families_of
-from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 
@@ -223,17 +222,16 @@ class Experiment(NamedTuple):
 
     def run(self, numbers: Sequence[int], **options: Any) -> Table:
         """Make the experiments of these numbers, see ``toys.run``."""
-        with compiled_programs():
-            return toys.run(
-                self.plan.prepared,
-                numbers,
-                seed=int(self.config.seed),
-                chunk=self.chunk,
-                manifest=self.description,
-                store=self.config.store,
-                executor=self.executor,
-                **options,
-            )
+        return toys.run(
+            self.plan.prepared,
+            numbers,
+            seed=int(self.config.seed),
+            chunk=self.chunk,
+            manifest=self.description,
+            store=self.config.store,
+            executor=self.executor,
+            **options,
+        )
 
     def rank(self, table: Table) -> Ranked | None:
         """The verdict, once there is one: after all toys, or when ``stop`` says so."""
@@ -300,18 +298,17 @@ class Experiment(NamedTuple):
 
     def explain(self, p_value: float, lowered_to: int | None) -> Answers:
         """How many, where, which rows, which columns; of fits at a time, no more than fit."""
-        with compiled_programs():
-            return explain(
-                self.observed,
-                self.statistic,
-                self.plan.prepared,
-                p_value,
-                seed=int(self.config.seed),
-                chunk=None if callable(self.chunk) else lowered_to or self.chunk,
-                group_rows=self.config.scheme.group_rows,
-                encoding=self.intake.encoding,
-                numbers=(self.intake.reference_rows, self.intake.data_rows),
-            )
+        return explain(
+            self.observed,
+            self.statistic,
+            self.plan.prepared,
+            p_value,
+            seed=int(self.config.seed),
+            chunk=None if callable(self.chunk) else lowered_to or self.chunk,
+            group_rows=self.config.scheme.group_rows,
+            encoding=self.intake.encoding,
+            numbers=(self.intake.reference_rows, self.intake.data_rows),
+        )
 
 
 def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experiment:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.calibration.settings import OPTIONS, fingerprint, plain
+from sparker.engine.compiled import limit_programs
 from sparker.engine.preprocess import Preprocess, Transform
 from sparker.engine.toys import Toys
 from sparker.nulls import Samples, Scheme, ToySource
@@ -38,6 +39,7 @@ class Plan(NamedTuple):
 def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> PreparedToys:
     """Fix the preprocessing and the statistic's settings, on rows without labels."""
     check_process()
+    limit_programs()
     transform = preprocess(source.basis)
     fitted = transform(source.basis)
 

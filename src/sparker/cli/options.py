@@ -13,7 +13,9 @@ from click.core import ParameterSource
 
 from sparker import together
 from sparker.calibration.combine import RULES
-from sparker.cli.terminal import BadInput
+from sparker.cli.errors import plain
+from sparker.cli.terminal import BadInput, note
+from sparker.system.cache_folder import is_off, root
 
 if TYPE_CHECKING:
     from sparker import tables
@@ -177,10 +179,24 @@ def _was_given(name: str, value: Any) -> bool:
     return not is_default(name) and not own and value not in (None, False, [])
 
 
+def keep_programs() -> None:
+    """Keep compiled programs in the user's cache folder, unless JAX was given one."""
+    import jax
+
+    from sparker.system.compile_cache import enable_compilation_cache
+
+    if is_off() or jax.config.values["jax_compilation_cache_dir"] is not None:
+        return
+    try:
+        enable_compilation_cache(root() / "compiled")
+    except OSError as error:
+        note(f"Compiled programs are not kept for the next time: {plain(error)}.")
+
+
 def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
     """Take ``fit_options`` and the statistic out of a command's options, as the library knows them.
 
-    The device is chosen here, before anything runs on one.
+    The device is chosen here, before anything runs on one, and where programs are kept.
     """
     import jax
 
@@ -190,6 +206,7 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
     from sparker.presets import annealed
     from sparker.statistics.choose import named
 
+    keep_programs()
     device = options.pop("device")
     if device is not None:
         platform, before = {"gpu": "cuda"}.get(device, device), jax.config.values["jax_platforms"]

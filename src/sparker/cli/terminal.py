@@ -122,6 +122,7 @@ def warnings_as_notes() -> Iterator[None]:
     Not of a full disk or a folder that cannot be written to, again and again: where programs cannot
     be kept, they are compiled, and Matplotlib finds another place.
     """
+    from sparker.system.cache_folder import CacheWarning
     from sparker.tables.errors import DataWarning
 
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
@@ -131,7 +132,7 @@ def warnings_as_notes() -> Iterator[None]:
 
         def show(message: Any, category: Any, *where: Any, **how: Any) -> None:
             nonlocal is_said
-            if issubclass(category, DataWarning):
+            if issubclass(category, DataWarning | CacheWarning):
                 note(f"Warning: {message}.")
             elif KEEPING not in str(message):
                 others(message, category, *where, **how)
