@@ -348,7 +348,7 @@ class Known(sparker.statistics.Statistic):
     def __init__(self, delta):
         self.delta = delta
 
-    def prepare(self, points, n_rows, transform=None):
+    def prepare(self, points, transform=None):
         return self
 
     def log_ratios(self, prepared, seed, samples, chunk):

@@ -51,7 +51,7 @@ def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experime
 
         return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
-    return Experiments(ToySource(reference, toys, len(reference)))
+    return Experiments(ToySource(reference, toys))
 
 
 class Splits(Scheme):
@@ -70,7 +70,7 @@ class Splits(Scheme):
 
             return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
-        return Experiments(ToySource(reference, toys, len(reference)))
+        return Experiments(ToySource(reference, toys))
 
 
 class AnySize(Scheme):
@@ -117,7 +117,7 @@ class WeightsAsChances(Scheme):
             fitted = transform(points)
             return Toys(lambda numbers: relabelled(fitted, (weights(i) for i in numbers)))
 
-        return Experiments(ToySource(points, toys, len(points)))
+        return Experiments(ToySource(points, toys))
 
 
 class Ignoring(Permutation):
