@@ -133,9 +133,7 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     own, others = encoded["reference"], encoded["data"]
     weights = _kept_of("reference_weights", weights, encoded, n_rows)
     unknown = _nuisances(config, given, first, encoding, encoded, by_name, weights)
-    for one in () if unknown is None else unknown.variations:
-        said = one.caution()
-        noted += [] if said is None else [Caution("systematic", said)]
+    noted += [Caution("systematic", said) for said in (unknown.cautions if unknown else ())]
     return Intake(
         reference=Held(points[0], points[0]),
         data=points[1],
@@ -289,8 +287,10 @@ def _nuisances(
     return nuisances(
         config.systematics,
         config.normalisation,
+        config.at or {},
         encoded,
         points,
+        encoding.names,
         weights,
         column,
         functioned,
