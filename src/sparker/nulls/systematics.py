@@ -30,10 +30,12 @@ class Systematic:
     ``function(rows, nu)`` gives the reference rows, as they were given, at any value ``nu``.
     ``paired`` says whether row i of up and of down is row i of the reference, moved: the same
     event, computed again. Rows are then moved along straight lines, as by a function. If it is left
-    out, rows that agree one by one are taken for paired, and a note says so.
+    out, rows that agree one by one are taken for paired, and a note says so. Other rows tell by
+    which weights the reference becomes up and down; they are refused where an edge moves, which no
+    weights can do.
 
     ``prior`` is the standard deviation of the parameter as other measurements know it: 1 where up
-    and down are one standard deviation away.
+    and down are one standard deviation away. ``sparker.test(..., at={name: nu})`` fixes it.
 
     >>> Systematic("energy scale", function=lambda rows, nu: rows * (1 + 0.01 * nu)).prior
     1.0
