@@ -97,7 +97,7 @@ ARGUMENTS = {
     "data_weights": {"reference_weights": (WEIGHTS, np.linspace(1, 2, 10))},
     "expected": {"expected": 10.0},
     "systematics": SYSTEMATICS,
-    "maximise": {"maximise": True, **SYSTEMATICS},
+    "at": {"at": {"s": 1.0}, **SYSTEMATICS},
     "null": {"null": sparker.Permutation()},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
     "simulator weights": {
@@ -198,7 +198,7 @@ VALUES = {
     "--text": ["t"], "--images": ["i"], "--observables": ["o"], "--report": ["r.html"],
     "--rows": ["r.csv"], "--save": ["s.npz"], "--embed": ["module:f"], "--embed tfidf": [],
     "--fdr": [0.1], "--reports": ["d"], "several DATA": [],
-    "--systematic": ["s=weights:w"], "--normalisation": [0.1], "--maximise": [],
+    "--systematic": ["s=weights:w"], "--normalisation": [0.1], "--at": ["s=1"],
 }  # fmt: skip
 """What follows the options of ``sparker test``."""
 

@@ -1,7 +1,7 @@
 """All that decides a test, beside its two samples."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -78,10 +78,11 @@ class TestConfig:
     parameters can explain is not called an anomaly."""
     normalisation: float | None = None
     """The relative uncertainty of ``expected``, such as 0.05."""
-    maximise: bool = False
-    """Whether p is the largest p-value over toys at nuisance values within two standard deviations
-    of the best ones, instead of that of toys where the data alone suggest; with K systematics it
-    takes 1 + 4 K times as long."""
+    at: Mapping[str, float] | None = None
+    """Values at which nuisance parameters are fixed, by the names of systematics; the others are
+    fitted. In the units of ``Systematic``: 0 is the nominal reference, +1 and -1 are where ``up``
+    and ``down`` were made, a function is called with this value; ``"normalisation"`` in standard
+    deviations of the expected count."""
     groups: Pair | str | None = None
     """The group of each reference row and of each data row, or the name of a column of both; groups
     stay together."""
@@ -172,6 +173,26 @@ class TestConfig:
         width = self.normalisation
         if width is not None and not 0 < width < np.inf:
             found.append(f"normalisation must be a positive relative uncertainty, got {width}")
+        return found + self._problems_of_at(names)
+
+    def _problems_of_at(self, names: list[str]) -> list[str]:
+        at: Any = self.at
+        if at is None:
+            return []
+        if not isinstance(at, Mapping):
+            return [
+                f"at must be values by the names of systematics, such as {{'jes': 1.0}}, got {at!r}"
+            ]
+        found = []
+        for name, value in at.items():
+            if name not in names:
+                near = difflib.get_close_matches(str(name), names, 1)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                there = ", ".join(map(repr, names)) or "none"
+                found.append(f"at names {name!r}{hint}, but the systematics are {there}")
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not number or not np.isfinite(value):
+                found.append(f"the value of {name!r} in at must be a finite number, got {value!r}")
         return found
 
     @property
@@ -198,7 +219,7 @@ class TestConfig:
         given = {name for name in (*names, "cluster") if getattr(self, name) is not None}
         given |= {"normalisation"} if self.normalisation is not None else set()
         given |= {"systematics"} if self.systematics or self.normalisation is not None else set()
-        given |= {"maximise"} if self.maximise else set()
+        given |= {"at"} if self.at else set()
         if self.reference_weights is not None:
             given |= {"weights"}
         if is_pair(self.reference_weights):
@@ -231,7 +252,7 @@ class TestKeywords(TypedDict, total=False):
     expected: float | None
     systematics: Sequence[Systematic]
     normalisation: float | None
-    maximise: bool
+    at: Mapping[str, float] | None
     groups: Pair | str | None
     strata: Pair | str | None
     config: FitConfig | None

@@ -142,9 +142,7 @@ def two_samples(reference: Any, data: Any, config: TestConfig) -> Intake:
     elif callable(pool):
         _check_plain(encoding)
     unknown = _nuisances(config, reference, first, encoding, encoded, by_name, weights)
-    for one in () if unknown is None else unknown.variations:
-        said = one.caution()
-        noted += [] if said is None else [Caution("systematic", said)]
+    noted += [Caution("systematic", said) for said in (unknown.cautions if unknown else ())]
     return Intake(
         reference=points[0],
         data=points[1],
@@ -279,8 +277,10 @@ def _nuisances(
     return nuisances(
         config.systematics,
         config.normalisation,
+        config.at or {},
         encoded,
         points,
+        encoding.names,
         weights,
         column,
         functioned,

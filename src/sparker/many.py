@@ -171,7 +171,7 @@ def _tested(
         with quietly():
             experiment = prepare(reference, given[name], config)
             return conclude(
-                experiment.trials,
+                experiment,
                 began,
                 lambda done: on_progress(n_before + done),
                 explain_up_to=explain_up_to,

@@ -306,7 +306,7 @@ class Monitor:
         reference, note = self._part(n_rows, seed)
         with reporter(config.progress, config.n_toys + 1) as on_progress:
             found = conclude(
-                prepare(reference, batch, config).trials, began, on_progress, explain_up_to=level
+                prepare(reference, batch, config), began, on_progress, explain_up_to=level
             )
         return replace(found, notes=(*note, *found.notes))
 

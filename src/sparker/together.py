@@ -28,7 +28,7 @@ FEATURES = {
     "expected": Feature("expected", "--expected"),
     "systematics": Feature("systematics", "--systematic"),
     "normalisation": Feature("normalisation", "--normalisation"),
-    "maximise": Feature("maximise", "--maximise"),
+    "at": Feature("at", "--at"),
     "null": Feature("null", "--null"),
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
@@ -81,7 +81,6 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"systematics", "groups"}): OF_ROWS,
     frozenset({"systematics", "strata"}): OF_ROWS,
     frozenset({"systematics", "simulator"}): "its toys know nothing of nuisance parameters",
-    frozenset({"maximise", "some toys"}): "toys of several nuisance values are not merged",
     frozenset({"simulator", "groups"}): AS_THEY_COME,
     frozenset({"simulator", "strata"}): AS_THEY_COME,
     frozenset({"simulator", "group_rows"}): AS_THEY_COME,
@@ -150,7 +149,7 @@ CONFLICTS: dict[frozenset[str], str] = {
 
 NEEDS: dict[tuple[str, str], str] = {
     ("normalisation", "expected"): "it is the uncertainty of that",
-    ("maximise", "systematics"): "it is over the values of nuisance parameters",
+    ("at", "systematics"): "it fixes the values of nuisance parameters",
     ("group_rows", "groups"): "it says how many rows of a group take part",
     ("data_weights", "weights"): "weights of both samples are compared",
     ("pool", "simulator"): "its rows are what the simulator gives",

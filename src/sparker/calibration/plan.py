@@ -102,8 +102,7 @@ def _nuisances(tilt: Tilt | None) -> str | None:
     if tilt is None:
         return None
     motion = np.empty(0) if tilt.motion is None else tilt.motion
-    off = np.empty(0) if tilt.unsure is None else tilt.unsure(1)
-    return digest(tilt.slope, tilt.bend, tilt.base, tilt.prior, motion, off)
+    return digest(tilt.slope, tilt.bend, tilt.base, tilt.prior, motion)
 
 
 def _digest(array: np.ndarray | None) -> str | None:

@@ -36,7 +36,13 @@ from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import of_rows, picture_column, picture_files
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
 from sparker.cli.speak import speak, to_json, write_rows
-from sparker.cli.systematics import columns_of, files_of, systematic_options, systematics
+from sparker.cli.systematics import (
+    columns_of,
+    files_of,
+    fixed_at,
+    systematic_options,
+    systematics,
+)
 from sparker.cli.terminal import BadInput, answer_json, reader_may_leave
 
 if TYPE_CHECKING:
@@ -180,7 +186,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         "expected": options["expected"],
         "systematics": systematics(options["systematic"], first, options["key"]),
         "normalisation": options["normalisation"],
-        "maximise": options["maximise"],
+        "at": fixed_at(options["at"]),
         "groups": _of_both(options["groups"], first, second),
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
