@@ -2,11 +2,14 @@
 
 import hashlib
 import importlib.util
+import os
 import pickle
+import socket
 import struct
 import zipfile
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sparker
+from sparker.cli.batches import batch_files
 from sparker.cli.main import main
 from sparker.embed import Absent, Function, Tfidf, cache, choose, plain_text, restored
 from sparker.embed import run as embed_run
@@ -26,6 +30,7 @@ from sparker.statistics import MMD
 from sparker.tables.encoding import ColumnEncoding
 from sparker.tables.errors import ColumnsError
 from sparker.tables.kinds import Kind
+from sparker.tables.picture_files import in_folder
 
 WORDS = ("the", "cat", "dog", "house", "tree", "runs", "walks", "over", "small", "big", "river")
 ODD = ("quantum", "flux", "tensor", "gauge", "boson", "lattice")
@@ -332,6 +337,19 @@ def test_two_folders_of_pictures(pictures):
         (new / f"{row}.png").unlink()
     again.report(pictures / "r.html")  # pictures travel with the result
     assert result.pictures[0][1] in (pictures / "r.html").read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_file_in_a_folder_of_pictures_is_not_opened(pictures, monkeypatch):
+    monkeypatch.chdir(pictures / "old")  # names of sockets are short
+    os.mkfifo("pipe.png")
+    os.mkdir("folder.png")
+    os.symlink("/dev/zero", "device.png")
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("socket.png")
+        assert [file.name for file in in_folder("../old")] == [f"{i}.png" for i in range(40)]
+        files = [Path(batch.file).name for batch in batch_files(["../old"], [])]
+    assert sorted(files) == sorted(f"{i}.png" for i in range(40))
 
 
 def test_pictures_named_in_a_table(pictures, capsys):

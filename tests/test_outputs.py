@@ -12,6 +12,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 import sparker
 from sparker import detect
@@ -141,6 +142,47 @@ def test_no_command_overwrites_its_input(at, arguments):
     assert done.exit_code == 2, done.output
     assert "which is read; choose another file" in done.stderr
     assert {file.name: file.read_bytes() for file in at.iterdir()} == before
+
+
+def picture(path):
+    Image.new("L", (4, 4)).save(path)
+
+
+@pytest.mark.parametrize("option", ["--save", "--rows", "--report"])
+def test_no_output_overwrites_a_picture(at, monkeypatch, option):
+    monkeypatch.setattr(detect, "test", None)
+    for folder, n in (("one", 100), ("other", 30)):
+        os.mkdir(folder)
+        for i in range(n):
+            picture(f"{folder}/{i}.png")
+        names = "".join(f"{folder}/{i}.png,{i}\n" for i in range(n))
+        Path(f"{folder}.csv").write_text(f"file,x\n{names}")
+    before = {file: file.read_bytes() for file in at.rglob("*.png")}
+    shown = ["--report", "r.html"] * (option != "--report")
+    embed = ["--embed", "efficientnet-lite0"]
+    for arguments in (
+        [*TEST, "--images", "other", *shown],
+        ["test", "one.csv", "other.csv", "--images", "file", *shown],
+        ["test", "one.csv", "other.csv", "--images", "file", "--ignore", "x", *embed],
+        ["test", "one", "other", *embed],
+    ):
+        done = invoke(*arguments, option, "other/7.png")
+        assert done.exit_code == 2, done.output
+        assert f"{option} would overwrite " in done.stderr
+        assert "other/7.png, which is read" in done.stderr
+        assert {file: file.read_bytes() for file in at.rglob("*.png")} == before
+
+
+@pytest.mark.parametrize("images", ["shown", "file"])
+def test_no_report_of_a_result_overwrites_a_picture(at, images):
+    os.mkdir("shown")
+    for i in range(30):
+        picture(f"shown/{i}.png")
+    Path("shown.csv").write_text("a,b,file\n" + "".join(f"1,2,shown/{i}.png\n" for i in range(30)))
+    data = ["--data", "shown.csv", "--columns", "a,b", "--images", images]
+    done = invoke("report", "result.npz", *data, "--output", "shown/7.png")
+    assert done.exit_code == 2, done.output
+    assert "--output would overwrite shown/7.png, which is read" in done.stderr
 
 
 def test_everything_wrong_with_outputs_is_said_at_once(at, monkeypatch):

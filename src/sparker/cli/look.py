@@ -22,7 +22,7 @@ from sparker.cli.options import (
     table_settings,
 )
 from sparker.cli.outputs import Attempts, check_outputs, check_picture, save_picture
-from sparker.cli.pictures import of_rows, picture_column, picture_files
+from sparker.cli.pictures import of_rows, picture_column, picture_files, picture_folder
 from sparker.cli.speak import to_json
 from sparker.cli.terminal import (
     BadInput,
@@ -56,7 +56,7 @@ def report(result: Path, output: Path, **options: Any) -> None:
     from sparker.result import TestResult
 
     data, text, images = (options[name] for name in ("data", "text", "images"))
-    check_outputs({"--output": output}, [result, data])
+    check_outputs({"--output": output}, [result, data, *picture_folder(images)])
     observables = options["observables"]
     if data is None and (text or images or observables):
         raise BadInput("--text, --images and --observables need the data; name its file by --data")
@@ -72,6 +72,7 @@ def report(result: Path, output: Path, **options: Any) -> None:
             key=options["key"],
         )
         shown = picture_files(images, pictures, data, table)
+        check_outputs({"--output": output}, shown or ())
         if found.data_rows is not None and len(table.points) <= found.data_rows.max():
             raise BadInput(f"{data} has fewer rows than the data that were tested")
         table, shown = of_rows(found.data_rows, table, shown)

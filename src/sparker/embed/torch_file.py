@@ -99,7 +99,7 @@ def _load(content: io.BytesIO) -> Any:
     """The next pickle, if the places in which it keeps what comes again are no more than bytes."""
     start, n_bytes = content.tell(), len(content.getbuffer())
     for opcode, argument, _ in pickletools.genops(content):
-        if "PUT" in opcode.name and int(argument) > n_bytes:
+        if "PUT" in opcode.name and (argument or 0) > n_bytes:
             raise pickle.UnpicklingError("it keeps more than there is")
     content.seek(start)
     return _Tensors(content).load()
