@@ -241,19 +241,33 @@ def test_a_full_disk_behind_stdout_costs_no_file(at):
     assert (at / "saved.npz").exists()
 
 
-def test_a_closed_stdout_costs_nothing_and_gets_into_no_file(at):
-    command = f"{sys.executable} -m sparker info data.npy >&- 2>&- <&-"
-    assert subprocess.run(command, shell=True).returncode == 0
-    code = (
-        "import os; os.close(1); sys.stdout = None\n"
-        "sys.argv[1:] and main(sys.argv[1:], standalone_mode=False)\n"
-        "assert os.fstat(1) and sys.stdout.write('x')"
-    )
-    process = child(code, *TEST, "--rows", "rows.csv", "--alpha", "0.01")
+def test_a_closed_stdout_is_said_and_gets_into_no_file(at):
+    process = child("import os; os.close(1); sys.stdout = None; main()",
+                    *TEST, "--rows", "rows.csv", "--json")  # fmt: skip
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+    assert process.returncode == 2, said
+    assert "the answer could not be written to stdout: it is closed" in said
     with (at / "rows.csv").open() as file:
         assert len(list(csv.reader(file))) == 31
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("info data.npy --json", ">&-"),
+        ("info data.npy", ">&- 2>&- <&-"),
+        ("info data.npy", ">/dev/full 2>/dev/full"),
+        ("info -h", ">&-"),
+        ("--help", ">/dev/full"),
+    ],
+)
+def test_an_answer_that_goes_nowhere_is_an_error(at, command, where):
+    line = f"{sys.executable} -m sparker {command} {where}"
+    done = subprocess.run(line, shell=True, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert ("Error: " in done.stderr) == ("2>" not in where)
 
 
 def test_rows_may_go_where_the_answer_goes(at):

@@ -7,6 +7,7 @@ could not be written, 3 an error of ours, 130 interrupted, 143 terminated; of ``
 
 import sys
 import traceback
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any
 
@@ -21,6 +22,7 @@ from sparker.cli.terminal import (
     note,
     open_streams,
     printable_errors,
+    reader_may_leave,
     warnings_as_notes,
 )
 
@@ -34,7 +36,15 @@ class _Commands(click.Group):
         """As a program, which owns its process."""
         open_streams()
         with quick_endings():
-            return super().__call__(*args, **kwargs)
+            try:
+                return super().__call__(*args, **kwargs)
+            except OSError as error:  # of stdout, which was to show help, or of stderr
+                with suppress(OSError):
+                    note(f"Error: stdout: {error.strerror or error}")
+                sys.exit(BadInput.exit_code)
+            finally:
+                with suppress(OSError), reader_may_leave():
+                    pass  # or Python would end with an exit code of its own
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with printable_errors():
