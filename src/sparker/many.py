@@ -30,6 +30,7 @@ from sparker.monitor import Monitor
 from sparker.result import TestResult
 from sparker.shared import TABLE, SharedCalibration
 from sparker.streaming.reference import Streamed
+from sparker.system.numbers import is_number
 from sparker.system.progress import OnProgress, reporter
 from sparker.system.versions import versions
 from sparker.tables.frames import as_table
@@ -248,8 +249,8 @@ def _as_calibrated(
 
 
 def _check_fdr(fdr: float, config: TestConfig, n_samples: int, *, shared: bool) -> None:
-    if not 0 < fdr < 1:
-        raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
+    if not is_number(fdr, above=0, below=1):
+        raise ValueError(f"fdr must lie between 0 and 1, got {fdr!r}")
     stop = config.stop
     n_aside = TABLE if shared else 0 if stop is None else stop.table
     n_compared = int(config.n_toys) - n_aside

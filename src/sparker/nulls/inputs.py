@@ -81,8 +81,6 @@ def samples(
     known, data_points = as_reference(reference).beside(data)
     n_reference, n_data = len(known), len(data_points)
     weights, data_weights = _weights(reference_weights, known, data, n_reference, n_data)
-    if expected is not None and not 0 < expected < np.inf:
-        raise ValueError(f"expected must be a positive number of data rows, got {expected}")
     numbered = numbered_strata = None
     if groups is not None:
         numbered = _numbered("groups", groups, n_reference, n_data)

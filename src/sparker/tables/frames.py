@@ -14,6 +14,9 @@ from sparker.tables.kinds import MICROSECONDS
 from sparker.tables.picture_files import as_rows
 from sparker.tables.table import Table, read
 
+HISTOGRAM = "values", "variances"
+"""What histograms of hist, boost-histogram and uproot answer to, beside their axes."""
+
 
 def as_table(name: str, given: Any) -> Table:
     """Rows and columns, with names where they have any; a single column may come as it is.
@@ -158,6 +161,11 @@ def _is_gone(value: Any) -> bool:
 
 
 def _from_array(name: str, given: Any) -> Table:
+    if hasattr(given, "axes") and all(callable(getattr(given, one, None)) for one in HISTOGRAM):
+        raise ValueError(
+            f"{name} is a histogram, of which the rows are gone; give the rows it was filled with, "
+            "an array of shape (rows, features)"
+        )
     if hasattr(given, "toarray"):
         raise ValueError(f"{name} is a sparse matrix; give its rows as an array, .toarray()")
     try:
