@@ -13,9 +13,9 @@ from sparker.cli.options import (
     annealed_option,
     check_together,
     column_options,
-    comma_list,
     fit_options,
     fit_settings,
+    names_option,
     read_two,
     statistic_option,
     table_options,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--data", help="The data file, for texts, pictures and observables.")
 @click.option("--text", help="Column of --data with a text for each row.")
 @click.option("--images", help="Column of --data with picture files, or a folder of one a row.")
-@click.option("--observables", callback=comma_list, help="Columns of --data with numbers.")
+@names_option("--observables", help="Columns of --data with numbers.")
 @column_options
 @click.option("--alpha", type=A_LEVEL)
 def report(result: Path, output: Path, **options: Any) -> None:
@@ -212,11 +212,9 @@ def _number(value: float | None) -> str:
 @click.command()
 @click.argument("reference")
 @click.argument("anomalies")
-@click.option(
+@names_option(
     "--fractions",
-    default="0,0.01,0.02,0.05",
-    show_default=True,
-    callback=comma_list,
+    default=("0,0.01,0.02,0.05",),
     help="Shares of anomalies in the data, separated by commas.",
 )
 @click.option(

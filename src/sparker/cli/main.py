@@ -16,6 +16,7 @@ import click
 from sparker.cli import calibrate, closest, demo, look, share, test, watch
 from sparker.cli.endings import end, quick_endings
 from sparker.cli.errors import explained
+from sparker.cli.options import refuse_repeats
 from sparker.cli.terminal import (
     BadInput,
     discard_output,
@@ -49,6 +50,14 @@ class _Commands(click.Group):
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with printable_errors():
             return super().make_context(*args, **kwargs)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_repeats(command, rest, ctx)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         with printable_errors(), warnings_as_notes():

@@ -17,12 +17,12 @@ from sparker.cli.options import (
     annealed_option,
     check_together,
     column_options,
-    comma_list,
     command_line,
     embed_option,
     embed_settings,
     fit_options,
     fit_settings,
+    names_option,
     read_beside,
     read_two,
     statistic_option,
@@ -120,9 +120,8 @@ if TYPE_CHECKING:
     help="Column of DATA with picture files, or a folder of one a row, to show; or --embed it.",
 )
 @embed_option
-@click.option(
+@names_option(
     "--observables",
-    callback=comma_list,
     help="Columns of numbers to show in the report that are not part of the test.",
 )
 @click.option("--report", type=FILE, help="Write a report, an HTML file.")
