@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 from experiments.reliability.damage import BYTES, MEMBERS
 from experiments.reliability.forgery import forged
+from sparker.calibration.monitor_file import pack
 
 import sparker
 from sparker import report
 from sparker.calibration import store as stores
 from sparker.calibration.chunk_file import KIND as CHUNK_OF_TOYS
 from sparker.calibration.chunk_file import read_chunks
-from sparker.calibration.monitor_file import pack
 from sparker.cli.main import main
 from sparker.findings.saved import KIND as RESULT
 from sparker.monitor import KIND as MONITOR

@@ -1059,3 +1059,50 @@ def test_files_and_columns_by_name_are_tables(tmp_path):
         as_table("data", {"a": [1, 2], "b": [1]})
     with pytest.raises(ValueError, match="data is empty"):
         as_table("data", {})
+
+
+# Percentages, and columns without names.
+
+
+def shares(*values):
+    return cells(*[None if value is None else f"{value}%" for value in values])
+
+
+def test_percentages_are_numbers():
+    rng = np.random.default_rng(0)
+    one, other = (rng.uniform(0, 100, n).round(1).tolist() for n in (80, 40))
+    tables = [{"pct": shares(None, *part), "x": rng.normal(size=1 + len(part))}
+              for part in (one, other)]  # fmt: skip
+    for make in (lambda table: table, pd.DataFrame, pl.DataFrame):
+        found = taken(*map(make, tables))
+        assert found.encoding.columns[0].kind == Kind.NUMBER
+        assert found.data[1:, 0].tolist() == other
+    assert more_rows("batch", tables[1], found.encoding, "indicator")[0].points.tolist() == (
+        found.data.tolist()
+    )
+
+
+def test_percentages_are_not_compared_with_plain_numbers():
+    rng = np.random.default_rng(0)
+    written, plain = shares(*rng.uniform(0, 100, 40).round(1)), rng.random(40)
+    with pytest.raises(ColumnsError, match="percentages in data, and plain numbers in ref"):
+        taken({"p": plain}, {"p": written})
+    with pytest.raises(ColumnsError, match=r"percentages, such as .* and 60 plain numbers"):
+        taken({"p": written}, {"p": cells(*written[:20], *map(str, plain[:20]))})
+    found = taken({"p": written, "x": plain}, {"p": cells(*[None] * 40), "x": plain + 0.5})
+    assert [one.kind for one in found.encoding.columns] == [Kind.NUMBER] * 2
+
+
+def test_an_index_that_other_libraries_read_is_left_out_too():
+    rng = np.random.default_rng(0)
+    tables = [pl.DataFrame({"": rng.permutation(n), "x": rng.normal(size=n)}) for n in (50, 30)]
+    with pytest.warns(DataWarning, match="the first column of reference and data was left out"):
+        found = taken(*tables)
+    assert [one.name for one in found.encoding.columns] == ["x"]
+    assert found.encoding.left_out[0].name == "the first column"
+    on_purpose = taken(*tables, ignore=[""])
+    assert (on_purpose.cautions, on_purpose.encoding.features) == ((), found.encoding.features)
+    batch, _ = more_rows("batch", tables[1], found.encoding, "indicator")
+    assert batch.points.tolist() == found.data.tolist()
+    again = [one.with_columns(pl.Series("", rng.integers(0, 5, len(one)))) for one in tables]
+    assert len(taken(*again).encoding.columns) == 2  # a measurement, if nobody named it

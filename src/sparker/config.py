@@ -6,7 +6,6 @@ from dataclasses import MISSING, dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.calibration.combine import Combination, harmonic
@@ -20,7 +19,7 @@ from sparker.nulls import Scheme, Simulator, Systematic, Weights, scheme
 from sparker.nulls.inputs import is_pair
 from sparker.statistics.choose import AnyStatistic, as_statistic
 from sparker.statistics.contract import Statistic
-from sparker.system.numbers import is_whole
+from sparker.system.numbers import is_number
 from sparker.tables.rows import INDICATOR, MISSING_VALUES
 
 if TYPE_CHECKING:
@@ -125,14 +124,21 @@ class TestConfig:
 
     def _problems(self) -> list[str]:
         found = []
-        if not is_whole(self.n_toys) or not 1 <= self.n_toys <= MAX_TOYS:
-            found.append(f"n_toys must be a whole number from 1 to {MAX_TOYS:,}, got {self.n_toys}")
-        if not is_whole(self.seed) or not 0 <= self.seed < 2**32:
-            found.append(f"seed must be a whole number between 0 and 2**32 - 1, got {self.seed}")
-        if self.chunk is not None and (
-            not is_whole(self.chunk) or not 1 <= self.chunk <= MAX_CHUNK
-        ):
-            found.append(f"chunk must be a whole number from 1 to {MAX_CHUNK:,}, got {self.chunk}")
+        numbers: dict[str, tuple[str, dict[str, Any]]] = {
+            "n_toys": (f"a whole number from 1 to {MAX_TOYS:,}",
+                       {"least": 1, "most": MAX_TOYS, "whole": True}),
+            "seed": ("a whole number between 0 and 2**32 - 1",
+                     {"least": 0, "below": 2**32, "whole": True}),
+            "chunk": (f"a whole number from 1 to {MAX_CHUNK:,}",
+                      {"least": 1, "most": MAX_CHUNK, "whole": True}),
+            "expected": ("a positive number of data rows", {"above": 0}),
+            "normalisation": ("a positive relative uncertainty", {"above": 0}),
+        }  # fmt: skip
+        for name, (wanted, bounds) in numbers.items():
+            number = getattr(self, name)
+            left_out = number is None and name not in ("n_toys", "seed")
+            if not left_out and not is_number(number, **bounds):
+                found.append(f"{name} must be {wanted}, got {number!r}")
         functions: dict[str, Any] = {"preprocess": self.preprocess, "combine": self.combine}
         for name, value in functions.items():
             if not callable(value):
@@ -154,7 +160,7 @@ class TestConfig:
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")
-        elif self.stop is not None and is_whole(self.n_toys) and self.n_toys <= self.stop.table:
+        elif self.stop is not None and is_number(self.n_toys, most=self.stop.table):
             found.append(
                 f"n_toys must be more than the {self.stop.table} toys that set the scale where "
                 f"tests stop early, got {self.n_toys}; raise it, or give stop=None"
@@ -170,9 +176,6 @@ class TestConfig:
         twice = sorted({str(name) for name in names if names.count(name) > 1})
         if twice:
             found.append(f"systematics must have different names, but twice there is {twice[0]}")
-        width = self.normalisation
-        if width is not None and not 0 < width < np.inf:
-            found.append(f"normalisation must be a positive relative uncertainty, got {width}")
         return found + self._problems_of_at(names)
 
     def _problems_of_at(self, names: list[str]) -> list[str]:
@@ -190,8 +193,7 @@ class TestConfig:
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
                 there = ", ".join(map(repr, names)) or "none"
                 found.append(f"at names {name!r}{hint}, but the systematics are {there}")
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number or not np.isfinite(value):
+            if not is_number(value):
                 found.append(f"the value of {name!r} in at must be a finite number, got {value!r}")
         return found
 

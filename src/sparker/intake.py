@@ -20,7 +20,7 @@ from sparker.nulls.agreement import disagreement
 from sparker.nulls.inputs import Weights, evaluated, is_pair
 from sparker.nulls.simulator import is_one
 from sparker.tables.checks import Caution, cautions, values_out_of_line
-from sparker.tables.columns import listed
+from sparker.tables.columns import NAMELESS, listed
 from sparker.tables.encoding import (
     EMBEDDED,
     NOTHING,
@@ -32,10 +32,10 @@ from sparker.tables.encoding import (
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
 from sparker.tables.frames import as_table, library_of
 from sparker.tables.headers import headers
-from sparker.tables.identifiers import identifier
-from sparker.tables.kinds import Kind, as_texts, is_missing, kind_of
+from sparker.tables.identifiers import NUMBERS
+from sparker.tables.kinds import Kind, as_texts, is_missing
 from sparker.tables.picture_files import PICTURE
-from sparker.tables.problems import missing_in, problem
+from sparker.tables.problems import NO_VALUES, judged, missing_in
 from sparker.tables.rows import (
     DROP,
     ERROR,
@@ -57,6 +57,7 @@ from sparker.varied import (
 )
 
 POOL = "the simulator's pool"
+INDEX = "the first column"
 ENOUGH = 5000
 """Rows, for the median of a column that is never missing."""
 
@@ -384,6 +385,7 @@ def _aligned(
         wanted.append(embedded)
         named.append(embedded)
     everywhere = {*calls, *(name for table in tables.values() for name in table.columns)}
+    everywhere |= {NAMELESS for table in tables.values() if table.indexed}
     problems = [
         *(f"- {name}: reference has no such column{near(name, calls)}"
           for name in dict.fromkeys(named) if name not in place),
@@ -431,7 +433,9 @@ def _fitted(
     meant = {*listed(config.keep), *listed(config.columns)}
     known: list[tuple[int, str, int, Kind]] = []
     left_out = [LeftOut(name, "it was to be ignored") for name in listed(config.ignore)]
-    problems, noted = [], []
+    indexes, noted = _indexes(tables, config)
+    left_out += indexes
+    problems = []
     finite = np.all([table.finite for table in tables.values()], axis=0)
     column, embedder = embedded_column(config, tables), config.embedder
     for i, place in enumerate(places):
@@ -441,34 +445,27 @@ def _fitted(
         if lists:
             problems.append(f"- {name}: holds {lists}, not one value a row; make columns of it")
             continue
-        if not finite[i] and all(is_missing(part).all() for part in parts.values()):
-            left_out.append(LeftOut(name, "it has no values"))
-            noted.append(Caution("empty", f"{called(name)} was left out: it has no values"))
-            continue
         key = name if first.columns else str(place)
-        if embedder is not None and key == column:
+        if embedder is not None and key == column and not _is_empty(parts):
             if config.missing == ERROR and (wrong := missing_in(parts)):
                 problems.append(f"- {name}: {wrong}")
             known.append((i, name, place, Kind.TEXT if embedder.of == TEXT else Kind.IMAGE))
             continue
-        two = [one for of, one in parts.items() if of != POOL and not of.startswith(VARIED)]
-        why = None if key in meant else identifier(name if first.columns else "", two)
-        if why is not None:
-            left_out.append(LeftOut(name, f"it {why}"))
-            noted.append(
-                Caution(
-                    "identifier",
-                    f"{called(name)} was left out: it {why}; keep=[{key!r}] (--keep {key}) "
-                    "compares it all the same",
-                )
-            )
-            continue
-        kind = kind_of(list(parts.values()))
-        wrong = "" if finite[i] else problem(kind, parts, config.missing)
-        if wrong:
+        found = judged(
+            name if first.columns else "",
+            parts,
+            config.missing,
+            own=[of for of in parts if of != POOL and not of.startswith(VARIED)],
+            meant=key in meant,
+            finite=bool(finite[i]),
+        )
+        if found.left_out:
+            left_out.append(LeftOut(name, f"it {found.left_out}"))
+            noted.append(_why_left_out(name, key, found.left_out))
+        elif wrong := found.problem or _written_in_two_ways(tables, i):
             problems.append(f"- {name}: {wrong}")
-            continue
-        known.append((i, name, place, kind))
+        else:
+            known.append((i, name, place, found.kind))
     if problems:
         n, them = len(problems), "them" if len(problems) > 1 else "it"
         raise ColumnsError(
@@ -495,6 +492,43 @@ def _fitted(
         columns.append(fit(name, place, kind, own))
     encoding = Encoding(tuple(columns), tuple(left_out), bool(first.columns), n_columns)
     return encoding, kept, noted
+
+
+def _is_empty(parts: dict[str, np.ndarray]) -> bool:
+    return all(is_missing(part).all() for part in parts.values())
+
+
+def _why_left_out(name: str, key: str, why: str) -> Caution:
+    said = f"{called(name)} was left out: it {why}"
+    if why == NO_VALUES:
+        return Caution("empty", said)
+    return Caution("identifier", f"{said}; keep=[{key!r}] (--keep {key}) compares it all the same")
+
+
+def _written_in_two_ways(tables: dict[str, Table], place: int) -> str:
+    """That a column is percentages in some tables and plain numbers in others."""
+    shares = [of for of, table in tables.items() if place in table.percent]
+    plain = [
+        of
+        for of, table in tables.items()
+        if shares and of not in shares and not is_missing(table.column(place)).all()
+    ]
+    if not plain:
+        return ""
+    return (
+        f"percentages in {' and '.join(shares)}, and plain numbers in {' and '.join(plain)}; write "
+        "all of them in one way"
+    )
+
+
+def _indexes(tables: dict[str, Table], config: TestConfig) -> tuple[list[LeftOut], list[Caution]]:
+    """That first columns without names, which number rows, were left out."""
+    found = [of for of, table in tables.items() if table.indexed]
+    if not found or NAMELESS in listed(config.ignore):
+        return [], []
+    said = f"{INDEX} of {' and '.join(found)} was left out: it {NUMBERS}"
+    remedy = "; to leave it out without this warning, ignore it: ignore=[''] (--ignore '')"
+    return [LeftOut(INDEX, f"it {NUMBERS}")], [Caution("identifier", said + remedy)]
 
 
 def embedded_column(config: TestConfig, tables: dict[str, Table]) -> str | None:

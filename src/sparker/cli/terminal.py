@@ -1,5 +1,6 @@
 """What commands say: printable, on streams that may be closed, to readers that may leave."""
 
+import errno
 import json
 import logging
 import os
@@ -156,7 +157,8 @@ def reader_may_leave() -> Iterator[None]:
     except OSError as error:
         discard_output()
         if not isinstance(error, BrokenPipeError):
-            raise
+            reason = "it is closed" if error.errno == errno.EBADF else error.strerror
+            raise OSError(error.errno, reason, "stdout") from error
 
 
 def discard_output() -> None:
@@ -165,18 +167,19 @@ def discard_output() -> None:
 
 
 def open_streams() -> None:
-    """Let streams that were closed lead nowhere.
+    """Take the numbers of streams that were closed, but let no answer go nowhere.
 
     Otherwise the next file that is opened gets the number of such a stream, and whatever a library
-    says there goes into it.
+    says there goes into it. What is written to a stdout that was closed is an error.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            nowhere = os.open(os.devnull, os.O_RDWR)
+            nowhere = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
             if nowhere != number:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+            mode = "w" if number else "r"
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115

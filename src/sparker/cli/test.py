@@ -17,13 +17,13 @@ from sparker.cli.options import (
     annealed_option,
     check_together,
     column_options,
-    comma_list,
     command_line,
     embed_option,
     embed_settings,
     fit_options,
     fit_settings,
     is_default,
+    names_option,
     read_beside,
     read_two,
     statistic_option,
@@ -33,7 +33,13 @@ from sparker.cli.options import (
     with_embedded,
 )
 from sparker.cli.outputs import Attempts, check_outputs
-from sparker.cli.pictures import of_rows, picture_column, picture_files
+from sparker.cli.pictures import (
+    compared_pictures,
+    of_rows,
+    picture_column,
+    picture_files,
+    picture_folder,
+)
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
 from sparker.cli.speak import speak, to_json, write_rows
 from sparker.cli.systematics import (
@@ -112,9 +118,8 @@ if TYPE_CHECKING:
     help="Column of DATA with picture files, or a folder of one a row, to show; or --embed it.",
 )
 @embed_option
-@click.option(
+@names_option(
     "--observables",
-    callback=comma_list,
     help="Columns of numbers to show in the report that are not part of the test.",
 )
 @click.option("--report", type=FILE, help="Write a report, an HTML file.")
@@ -152,10 +157,9 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     check_together()
     settings = fit_settings(options, anneal=options.pop("annealed"))
     check_share(options["only"], settings["n_toys"])
-    check_outputs(
-        {f"--{name}": options[name] for name in ("report", "rows", "save")},
-        [reference, data, options["pool"], *files_of(options["systematic"])],
-    )
+    outputs = {f"--{name}": options[name] for name in ("report", "rows", "save")}
+    read = [reference, data, options["pool"], *files_of(options["systematic"])]
+    check_outputs(outputs, [*read, *picture_folder(options["images"])])
     stop = _stop(options["stop"])
     _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
     shown_text, shown_images = (options[name] for name in ("text", "images"))
@@ -178,6 +182,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     if data_weights:
         all_weights = all_weights, second.extra[data_weights[0]]
     images = picture_files(shown_images, pictures, data, second)
+    check_outputs(outputs, images or compared_pictures(options["images"], first, second))
     observables = [_observables(options["observables"], table) for table in (second, first)]
     settings |= table_settings(options, second) | embed_settings(options)
     settings |= {

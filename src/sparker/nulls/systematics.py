@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.nulls.density_ratio import DensityRatio, Weighted, density_ratio, mixture
+from sparker.system.numbers import is_number
 
 MAX_SLOPE = 1.5
 """The largest change of a log density by one step of a parameter. Where an edge moves, a density
@@ -81,9 +82,8 @@ class Systematic:
                 f"systematic {name} is paired, but up is not rows; only rows can be those of the "
                 "reference, moved"
             )
-        prior: Any = self.prior
-        if not isinstance(prior, int | float | np.number) or not 0 < prior < np.inf:
-            found.append(f"the prior of systematic {name} must be positive, got {prior!r}")
+        if not is_number(self.prior, above=0):
+            found.append(f"the prior of systematic {name} must be positive, got {self.prior!r}")
         return found
 
 

@@ -16,6 +16,7 @@ from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.statistics.contract import Chunk, Evaluate, Reading, value_chunks
 from sparker.system.machine import free_memory
+from sparker.system.numbers import is_number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,5 +186,5 @@ def _own(
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
     """Refuse a setting that is not a whole number."""
-    if not isinstance(value, int | np.integer) or value < least:
+    if not isinstance(value, int | np.integer) or not is_number(value, least=least):
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
