@@ -41,7 +41,7 @@ def beyond_edges(samples: dict[str, np.ndarray]) -> list[Beyond]:
     >>> low, high = rng.exponential(size=(500, 1)), 0.1 + rng.exponential(size=(500, 1))
     >>> [found] = beyond_edges({"low": low, "high": high})
     >>> found.text(["energy"])
-    '44 of the 500 rows of low lie below all rows of high in column energy'
+    '43 of the 500 rows of low lie below all rows of high in column energy'
     """
     found = []
     for (name, rows), (other_name, other) in permutations(samples.items(), 2):
