@@ -219,6 +219,15 @@ def test_those_who_return_in_the_second_file_are_named_in_both():
         assert said == identifier(name, [one]) == "has another text in almost every row"
 
 
+def test_those_who_return_within_a_file_are_named_as_well():
+    short = [text[:12] for text in HASHES]
+    one, other = objects(short[:80]), objects(short[:8] * 50)  # together, they are a category
+    assert identifier("key", [one, other]) is None
+    said = identifier("user_id", [one, other])
+    assert said == "is named like an identifier and has more texts than a category can have"
+    assert identifier("user_id", [objects(short[:8] * 10), other]) is None
+
+
 def test_kinds_that_do_not_go_together_are_nobodys_identifier():
     assert identifier("id", [np.arange(50.0), objects(HASHES)]) is None
     assert identifier("id", [np.zeros(50, bool), np.zeros(50, bool)]) is None

@@ -99,7 +99,7 @@ def identifier(name: str, parts: Sequence[np.ndarray]) -> str | None:
         strings = [text for text in texts if text is not None]
         if _almost_all_differ(called, strings):
             return "has another text in almost every row"
-        if called.numbered and _are_codes(strings) and kind_of(parts) == Kind.TEXT:
+        if called.numbered and _are_codes(strings) and _are_many(strings, parts):
             return "is named like an identifier and has more texts than a category can have"
         files = _read(strings)
     if files is None or not all(map(len, files.values)):
@@ -276,8 +276,7 @@ def _almost_all_differ(called: _Name, texts: list[list[str]]) -> bool:
     """
     each = [[text.strip() for text in part] for part in texts]  # who returns is in both files
     every = [text for part in each for text in part]
-    distinct = all(len(set(part)) >= MIN_DISTINCT * len(part) for part in each)
-    if len(every) < MIN_ROWS or not distinct:
+    if len(every) < MIN_ROWS or not all(map(_differ, each)):
         return False
     if all(map(str.isdigit, every)):
         padded = any(text[0] == "0" for text in every) and len(set(map(len, every))) == 1
@@ -289,6 +288,16 @@ def _almost_all_differ(called: _Name, texts: list[list[str]]) -> bool:
     with_digits = sum(any(map(str.isdigit, text)) for text in some)
     quantities = sum(bool(QUANTITY.fullmatch(text)) for text in some)
     return called.numbered or (with_digits >= enough and quantities < len(some) / 2)
+
+
+def _are_many(texts: list[list[str]], parts: Sequence[np.ndarray]) -> bool:
+    """Whether they are no category, in one file or in all."""
+    in_one = any(len(part) >= MIN_ROWS and _differ(part) for part in texts)
+    return in_one or kind_of(parts) == Kind.TEXT
+
+
+def _differ(texts: list[str]) -> bool:
+    return len(set(texts)) >= MIN_DISTINCT * len(texts)
 
 
 def _are_codes(texts: list[list[str]]) -> bool:
