@@ -247,7 +247,7 @@ def test_a_closed_stdout_is_said_and_gets_into_no_file(at):
                     *TEST, "--rows", "rows.csv", "--json")  # fmt: skip
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2, said
-    assert "the answer could not be written to stdout: it is closed" in said
+    assert "the answer could not be written to stdout: stdout is closed" in said
     with (at / "rows.csv").open() as file:
         assert len(list(csv.reader(file))) == 31
 

@@ -156,9 +156,10 @@ def reader_may_leave() -> Iterator[None]:
         sys.stdout.flush()
     except OSError as error:
         discard_output()
+        if error.errno == errno.EBADF:
+            raise OSError(error.errno, "stdout is closed") from error
         if not isinstance(error, BrokenPipeError):
-            reason = "it is closed" if error.errno == errno.EBADF else error.strerror
-            raise OSError(error.errno, reason, "stdout") from error
+            raise
 
 
 def discard_output() -> None:
