@@ -398,7 +398,7 @@ def test_a_toy_does_not_depend_on_its_company(method, n_features):
     batch = pool(n_features)
     whole = evaluate(method, batch)
     prepared = prepare(method, batch.points)
-    ((_, last, _),) = prepared.chunks(0, Toys(batch.toys), [2], 2)
+    (last,) = prepared.chunks(0, Toys(batch.toys), [2], 2)
     np.testing.assert_allclose(last.statistics[0], whole[2], rtol=1e-6)
     assert last.statistics.shape == (1, max(len(prepared.readings), 1))
 

@@ -109,9 +109,11 @@ def lost_fits(monkeypatch):
 
 
 def test_kernels_that_did_not_stay_finite_leave_the_word_to_others(lost_fits, tmp_path):
-    result = outcome(Portfolio(kernels=KERNELS))
+    result = outcome(Portfolio(kernels=KERNELS), store=tmp_path / "store")
     assert result.p_value == 1 / 40
+    assert outcome(Portfolio(kernels=KERNELS), store=tmp_path / "store").p_value == 1 / 40
     assert result.models is None
+    assert result.score_counts is None
     assert len(result.widths) == 0
     assert "not finite in the data: all kernels" in result.summary()
     result.report(tmp_path / "report.html")

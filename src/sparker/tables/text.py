@@ -12,7 +12,7 @@ from sparker.tables.cells import Cells
 from sparker.tables.errors import FileError, bomb, check_memory, max_unpacked
 from sparker.tables.source import Piece, Source
 
-Block = tuple[Sequence[int], Sequence[Cells]]  # the lines that rows stand in, and their columns
+Block = Sequence[Cells]  # the columns of some rows
 
 LONGEST_LINE = 2**26
 """Characters; what has no line breaks is no table, however much of it there is."""
@@ -85,9 +85,9 @@ def text_source(
     def pieces(wanted: tuple[str, ...], only_numbers: bool) -> Iterator[Piece]:
         position = {name: i for i, name in enumerate(names)}
         start = 0
-        for lines, columns in blocks(only_numbers):
+        for columns in blocks(only_numbers):
             for name in wanted:
                 yield name, start, columns[position[name]]
-            start += len(lines)
+            start += len(columns[0])
 
     return Source(tuple(names), pieces, named=named, headless=not named, **how)

@@ -102,11 +102,11 @@ def _blocks(
         matrix = _matrix(block, delimiter) if only_numbers else None
         if matrix is not None and matrix.shape == (len(block), width):
             n_before += len(block)
-            yield range(n_before - len(block) + 1, n_before + 1), list(matrix.T)
+            yield list(matrix.T)
             continue
-        numbers, rows, n_before = _rows(block, lines, n_before, delimiter, width)
+        rows, n_before = _rows(block, lines, n_before, delimiter, width)
         if rows:
-            yield numbers, list(zip(*rows, strict=True))
+            yield list(zip(*rows, strict=True))
 
 
 def _matrix(lines: list[str], delimiter: str) -> np.ndarray | None:
@@ -123,17 +123,16 @@ def _matrix(lines: list[str], delimiter: str) -> np.ndarray | None:
 
 def _rows(
     block: list[str], lines: Iterator[str], n_before: int, delimiter: str, width: int
-) -> tuple[list[int], list[list[str]], int]:
+) -> tuple[list[list[str]], int]:
     """The long way: whatever is quoted, blank, missing or wrong is dealt with row by row.
 
-    The lines of the rows, the rows, and how many lines there were up to here.
+    The rows, and how many lines there were up to here.
     """
-    numbers, rows, last = [], [], n_before + len(block)
+    rows, last = [], n_before + len(block)
     # A quoted cell may go on beyond the block.
     every = itertools.chain(block, lines)
     for number, row in _records(every, delimiter, n_before, strict=True):
         if len(row) == width:
-            numbers.append(number)
             rows.append(row)
         elif not _is_blank(row):
             raise FileError(
@@ -143,7 +142,7 @@ def _rows(
         if number >= last:
             last = number
             break
-    return numbers, rows, last
+    return rows, last
 
 
 FORMATS = {

@@ -83,7 +83,7 @@ def _blocks(lines: Iterator[str], n_before: int, names: list[str], named: bool) 
         rows = [_row(n, _parsed(n, block[n - n_before - 1]), names, known, named) for n in numbers]
         n_before += len(block)
         if rows:
-            yield numbers, list(zip(*rows, strict=True))
+            yield list(zip(*rows, strict=True))
 
 
 def _row(number: int, record: Any, names: list[str], known: set[str], named: bool) -> Sequence[Any]:
