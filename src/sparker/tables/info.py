@@ -20,8 +20,6 @@ from sparker.tables.columns import NAMELESS
 from sparker.tables.files import open_table
 from sparker.tables.identifiers import NUMBERS, numbers_rows
 from sparker.tables.picture_files import SUFFIXES
-from sparker.tables.problems import judged
-from sparker.tables.rows import INDICATOR
 from sparker.tables.source import Source
 
 MAX_DISTINCT = 1000
@@ -140,6 +138,10 @@ class _Seen:
         return Column(self.name, kind, low, high, self.example, self.n_missing, distinct, role)
 
     def _judged(self) -> tuple[str, str]:
+        # SciPy comes with them, and readers of files in processes of their own do without.
+        from sparker.tables.problems import judged
+        from sparker.tables.rows import INDICATOR
+
         part = self._part()
         named = self.source.named
         found = judged(self.name if named else "", {FILE: part}, INDICATOR, own=[FILE])
