@@ -118,7 +118,7 @@ def fit_chunk(
     """Train ``at_once`` toys in chunks, side by side; a last one is filled up with no weight."""
     shared_out = NamedSharding(mesh, EACH)
     toys, reference_weight, data_weight = (
-        jax.device_put(lengthen(array, at_once).astype(dtype), shared_out)
+        lengthen(array, at_once).astype(dtype)
         for array, dtype in (
             (np.asarray(numbers), np.uint32),
             (batch.reference_weight, config.dtype),
@@ -136,9 +136,13 @@ def fit_chunk(
         with jax.enable_x64(True):  # every thread has a switch of its own
             n_toys = len(numbers[part])  # without those that only fill up
             points = placed.points[part] if placed.points.ndim == 3 else placed.points
-            samples = TwoSample(points, reference_weight[part], data_weight[part])
+            of_toys, *weights = (
+                jax.device_put(array[part], shared_out)
+                for array in (toys, reference_weight, data_weight)
+            )
+            samples = TwoSample(points, *weights)
             shared: Any = (random_key(seed), steps, explored)
-            progress, own = run(toys[part], samples, shared, part=start_chunk)
+            progress, own = run(of_toys, samples, shared, part=start_chunk)
             for stages in pace.parts(len(spans)):
                 if stop.is_set():
                     raise InterruptedError("another chunk was stopped")

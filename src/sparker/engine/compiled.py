@@ -24,7 +24,7 @@ COMPILER_OPTIONS = {
 }
 
 MAX_PROGRAMS = 150
-"""The default test needs about ten for a new shape; a program takes about six megabytes."""
+"""The default test needs about twelve for a new shape; a program takes about five megabytes."""
 
 _functions: list[Any] = []
 

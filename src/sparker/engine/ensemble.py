@@ -117,7 +117,7 @@ def components(
     squared = squared_differences(x, mu, unit).astype(dtype)
     with jax.enable_x64(dtype == np.float64):
         r2, a, sigma = (
-            jnp.asarray(array, dtype) for array in (squared, model.a, model.sigma / unit)
+            np.asarray(array, dtype) for array in (squared, model.a, model.sigma / unit)
         )
         return np.asarray(_components(r2, a, sigma, competition))
 

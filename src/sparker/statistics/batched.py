@@ -86,17 +86,16 @@ def on_device(
             fill = np.arange(chunk) % len(numbers)
             # Double precision is for small matrices and for sums; what is large stays single.
             with jax.enable_x64(True):
-                key, sigma = jax.random.key(seed), jnp.asarray(widths)
-                weights = [jnp.asarray(np.asarray(w, np.float64)[fill]) for w in batch[1:]]
+                key, sigma = jax.random.key(seed), np.asarray(widths)
+                weights = [np.asarray(w, np.float64)[fill] for w in batch[1:]]
                 if batch.points.ndim == 3:
-                    toys = jnp.asarray(np.asarray(numbers, np.uint32)[fill])
-                    points = jnp.asarray(_centred(batch.points)[fill])
+                    toys = np.asarray(numbers, np.uint32)[fill]
+                    points = _centred(batch.points)[fill]
                     t = _own(key, toys, points, *weights, sigma, design=design)
                 else:
                     if batch.points is not pool or design != placed_for:
                         pool, placed_for = batch.points, design
-                        centred = jnp.asarray(_centred(pool))
-                        placed = _placed(key, centred, sigma, design=design)
+                        placed = _placed(key, _centred(pool), sigma, design=design)
                     t = _shared(placed, *weights, sigma, design=design)
                 return np.asarray(t)[: len(numbers)]
 
@@ -122,7 +121,7 @@ def each_pool(
         pool: Any = None
         placed: Any = None
 
-        def shared(batch: TwoSample, weights: list[Array]) -> Iterator[Array]:
+        def shared(batch: TwoSample, weights: list[Array]) -> Iterator[Any]:
             nonlocal pool, placed
             if batch.points is not pool:
                 pool = batch.points
@@ -133,11 +132,11 @@ def each_pool(
                 some = np.arange(first, min(first + chunk, n_toys))
                 # The last are filled up with toys there are: all run the same program.
                 fill = np.resize(some, chunk)
-                yield evaluate(placed, *(weight[fill] for weight in weights))[: len(some)]
+                yield np.asarray(evaluate(placed, *_chosen(weights, fill)))[: len(some)]
 
-        def own(numbers: Sequence[int], batch: TwoSample, weights: list[Array]) -> Iterator[Array]:
+        def own(numbers: Sequence[int], batch: TwoSample, weights: list[Array]) -> Iterator[Any]:
             for position, number in enumerate(numbers):
-                reference, data = (weight[position : position + 1] for weight in weights)
+                reference, data = _chosen(weights, np.array([position]))
                 used = np.asarray((reference > 0) | (data > 0))[0]
                 points = np.asarray(batch.points[position])
                 alone = place(np.random.default_rng([seed, number, 2]), points, used, True)
@@ -145,7 +144,7 @@ def each_pool(
 
         def values(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
             with jax.enable_x64(True):
-                weights = [jnp.asarray(weight, jnp.float64) for weight in batch[1:]]
+                weights = [jax.device_put(weight.astype(np.float64)) for weight in batch[1:]]
                 is_shared = np.ndim(batch.points) == 2
                 found = shared(batch, weights) if is_shared else own(numbers, batch, weights)
                 return np.concatenate([np.asarray(each) for each in found])
@@ -159,6 +158,11 @@ def _centred(points: Any) -> np.ndarray:
     """An offset would use up the digits of single precision; no method here cares about it."""
     x = np.asarray(points, np.float64)
     return x - x.mean(-2, keepdims=True)
+
+
+@compiled
+def _chosen(weights: list[Array], rows: Array) -> list[Array]:
+    return [weight[rows] for weight in weights]
 
 
 @functools.partial(compiled, static_argnames="design")

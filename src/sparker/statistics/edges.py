@@ -89,7 +89,7 @@ def _placed(
     cuts = cuts_of(len(used), n_used)
     at = np.concatenate([ascending[:, -cuts], -ascending[:, cuts - 1]])
     both = np.where(used, np.concatenate([x, -x]), -np.inf)
-    return _Placed(jnp.asarray(both), jnp.asarray(at))
+    return _Placed(jax.device_put(both), jax.device_put(at))
 
 
 def _sorted(x: np.ndarray) -> np.ndarray:

@@ -87,11 +87,11 @@ def _placed(rng: np.random.Generator, points: np.ndarray, used: np.ndarray, own:
     size = min(most, len(points))
     fill, is_one = np.arange(size) % len(chosen), np.arange(size) < len(chosen)
     return _Placed(
-        jnp.asarray(among[chosen][fill]),
-        jnp.asarray(is_one),
-        jnp.asarray(among[table][fill]),
-        jnp.asarray(np.sort(lonely, axis=1)[:, -cuts_of(size, len(chosen))]),
-        jnp.asarray(np.where(is_one, lonely[:, fill], -np.inf)),
+        jax.device_put(among[chosen][fill]),
+        jax.device_put(is_one),
+        jax.device_put(among[table][fill]),
+        jax.device_put(np.sort(lonely, axis=1)[:, -cuts_of(size, len(chosen))]),
+        jax.device_put(np.where(is_one, lonely[:, fill], -np.inf)),
     )
 
 

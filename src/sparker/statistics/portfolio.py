@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from sparker.engine.ensemble import Competition, Ensemble
@@ -101,5 +100,5 @@ def _on_device(batch: TwoSample) -> TwoSample:
     if np.ndim(batch.points) == 3:
         return batch
     with jax.enable_x64(True):
-        weights = [jnp.asarray(weight, jnp.float64) for weight in batch[1:]]
+        weights = [jax.device_put(np.asarray(weight, np.float64)) for weight in batch[1:]]
     return TwoSample(batch.points, *weights)

@@ -62,10 +62,10 @@ def _placed(
     used: np.ndarray,
     own: bool,
 ) -> _Placed:
-    columns = features = jnp.asarray(columns_of(points, transform))
+    columns = features = columns_of(points, transform)
     if transform is not None and transform.matrix.ndim == 2:
-        features = jnp.asarray(columns_of(points, None))
-    return _standardised(columns, features, jnp.asarray(used))
+        features = columns_of(points, None)
+    return _standardised(columns, features, used)
 
 
 @compiled
