@@ -144,7 +144,8 @@ def _distances(
     rows = np.concatenate([observed.data, observed.reference.shown])
     source = ToySource(rows, _no_toys, len(rows))
     with compiled_programs():
-        prepared = prepare(source, config.preprocess, statistic)
+        is_numeric = intake.encoding.is_numeric
+        prepared = prepare(source, config.preprocess, statistic, is_numeric)
         fit = partial(held_out, statistic, prepared.statistic, prepared.transform(rows), n_data)
         folds = {"n_folds": n_folds, "n_splits": n_splits}
         found = fit(observed.weights, **folds, seed=seed, chunk=config.chunk)
