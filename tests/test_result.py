@@ -889,8 +889,21 @@ def test_a_note_says_when_numbers_are_not_decorrelated_and_why():
 def test_of_too_many_columns_a_note_says_that_none_is_decorrelated():
     wide = np.random.default_rng(0).normal(size=(4, 9000))
     (note,) = left_correlated(sparker.decorrelate(wide), wide)
+    assert note.startswith("no column is decorrelated: there are more than 8,192")
+
+
+def test_numbers_of_few_values_stand_apart_where_numbers_are_too_many():
+    grades = np.random.default_rng(2).integers(1, 6, (2000, 8)).astype(float)
+    together = np.concatenate([correlated(7), grades[:, :3]], axis=1)  # ten in all
+    fitted = sparker.decorrelate(together)(together)
+    np.testing.assert_allclose(np.cov(fitted.T, bias=True), np.eye(10), atol=1e-9)
+    apart = np.concatenate([correlated(7), grades], axis=1)
+    transform = sparker.decorrelate(apart)
+    fitted = transform(apart)
+    np.testing.assert_allclose(np.cov(fitted[:, :7].T, bias=True), np.eye(7), atol=1e-9)
+    (note,) = left_correlated(transform, apart)
     assert note.startswith(
-        "the 9000 numeric columns are not decorrelated: there are more than 8,192"
+        "8 numeric columns of at most 20 values are decorrelated apart from the 7"
     )
 
 

@@ -147,6 +147,9 @@ FLATTEST = 1e-3
 """A share of the variance of a column. Directions with less are stretched as if they had this."""
 
 
+MAX_GRADES = 20
+"""Values at most of a number that may stand aside, as a grade or a weekday."""
+
 FLAG_SPREAD = 0.7
 """Standard deviation of flags beside numbers of 1: the larger, the more rows of different levels
 are apart, and the less rows that break a correlation of numbers (experiments/columns/spread.py)."""
@@ -169,7 +172,8 @@ def decorrelate(
     there are more than MAX_TURNED columns, columns are only standardised (``left_correlated``).
 
     Numbers are decorrelated by themselves, whatever stands beside them; so are coordinates of an
-    embedding, and flags: columns of two values, such as one for each level of a category.
+    embedding, and flags: columns of two values, such as one for each level of a category. Numbers
+    of at most MAX_GRADES values stand apart if the others are MAX_DIRECTIONS at most only then.
 
     Args:
         points: (N, d) rows of both samples.
@@ -227,42 +231,60 @@ class _Kinds(NamedTuple):
     """Columns that are decorrelated together, by their places among those that are kept."""
 
     numbers: np.ndarray
+    grades: np.ndarray  # numbers of few values that stand aside
     flags: np.ndarray  # columns of two values
     coordinates: np.ndarray  # of embeddings
 
 
 def _kinds(points: np.ndarray, kept: np.ndarray, is_numeric: np.ndarray | None) -> _Kinds:
-    low, high = points.min(0)[kept], points.max(0)[kept]
-    is_flag = np.ones(len(kept), bool)
-    for some in _blocks(points):
-        rows = _columns(points[some], kept)
-        is_flag &= ((rows == low) | (rows == high)).all(0)
+    n_values = _counted(points[:1000, kept])  # most columns that have many values show it there
+    few = np.flatnonzero(n_values <= MAX_GRADES)
+    n_values[few] = _counted(points[:, kept[few]])
+    is_flag = n_values == 2
     numeric = np.ones(len(kept), bool) if is_numeric is None else is_numeric[kept]
-    parts = (numeric & ~is_flag, is_flag, ~numeric & ~is_flag)
+    numbers = numeric & ~is_flag
+    grades = numbers & (n_values <= MAX_GRADES)
+    if not 1 < np.sum(numbers & ~grades) <= MAX_DIRECTIONS < numbers.sum():
+        grades[:] = False
+    parts = (numbers & ~grades, grades, is_flag, ~numeric & ~is_flag)
     return _Kinds(*map(np.flatnonzero, parts))
+
+
+def _counted(points: np.ndarray) -> np.ndarray:  # (N, d) -> (d,)
+    """How many values each column has."""
+    return 1 + np.count_nonzero(np.diff(np.sort(points, axis=0), axis=0), axis=0)
 
 
 def left_correlated(
     transform: Transform, points: np.ndarray, is_numeric: np.ndarray | None = None
 ) -> tuple[str, ...]:
-    """Return a note on numbers that ``decorrelate`` has not decorrelated, or only in part."""
-    numbers = _kinds(points, transform.kept, is_numeric).numbers
-    n = len(numbers)
-    if n < 2:
-        return ()
-    turned = transform.matrix.ndim == 2 and transform.matrix[numbers, numbers[:, None]]
-    if np.count_nonzero(turned) > n:
-        if n <= MAX_DIRECTIONS:
-            return ()
-        done, why = "decorrelated in part", f"in full, more than {MAX_DIRECTIONS} directions count"
-    elif len(transform.kept) > MAX_TURNED:
-        done, why = "not decorrelated", f"there are more than {MAX_TURNED:,} columns"
-    else:
-        done, why = "not decorrelated", f"more than {MAX_DIRECTIONS} directions count"
-    return (
-        f"the {n} numeric columns are {done}: {why}. Rows that break a correlation stand out less; "
-        "compare fewer columns to look for them",
-    )
+    """Return notes on numbers that ``decorrelate`` has not decorrelated, or only in part."""
+    k = len(transform.kept)
+    if k > MAX_TURNED:
+        return (f"no column is decorrelated: there are more than {MAX_TURNED:,}. {THEN}",)
+    kinds = _kinds(points, transform.kept, is_numeric)
+    notes = []
+    if len(kinds.grades):
+        notes.append(
+            f"{len(kinds.grades)} numeric columns of at most {MAX_GRADES} values are decorrelated "
+            f"apart from the {len(kinds.numbers)} others: together they are more than "
+            f"{MAX_DIRECTIONS}. {THEN}"
+        )
+    for what, block in (("", kinds.numbers), (f" of at most {MAX_GRADES} values", kinds.grades)):
+        if len(block) < 2:
+            continue
+        turned = transform.matrix.ndim == 2 and transform.matrix[np.ix_(block, block)]
+        some = np.count_nonzero(turned) > len(block)
+        if not some or len(block) > MAX_DIRECTIONS:
+            notes.append(
+                f"the {len(block)} numeric columns{what} are "
+                f"{'decorrelated in part: in full,' if some else 'not decorrelated:'} more than "
+                f"{MAX_DIRECTIONS} directions count. {THEN}"
+            )
+    return tuple(notes)
+
+
+THEN = "Rows that break a correlation stand out less; compare fewer columns to look for them"
 
 
 def _flattening(variance: np.ndarray) -> float:
