@@ -892,6 +892,16 @@ def test_of_too_many_columns_a_note_says_that_none_is_decorrelated():
     assert note.startswith("no column is decorrelated: there are more than 8,192")
 
 
+def test_columns_in_other_units_do_not_count_again():
+    x = correlated(7)
+    twice = np.concatenate([x, -1000 * x + 3], axis=1)
+    transform = sparker.decorrelate(twice)
+    variance = np.linalg.eigvalsh(np.cov(transform(twice).T, bias=True))
+    np.testing.assert_allclose(variance[:7], 0, atol=1e-8)
+    np.testing.assert_allclose(variance[7:], 1, atol=1e-8)
+    assert left_correlated(transform, twice) == ()
+
+
 def test_numbers_of_few_values_stand_apart_where_numbers_are_too_many():
     grades = np.random.default_rng(2).integers(1, 6, (2000, 8)).astype(float)
     together = np.concatenate([correlated(7), grades[:, :3]], axis=1)  # ten in all

@@ -147,6 +147,9 @@ FLATTEST = 1e-3
 """A share of the variance of a column. Directions with less are stretched as if they had this."""
 
 
+COPY = 1e-6
+"""Columns whose correlation differs from 1 by less are the same in other units."""
+
 MAX_GRADES = 20
 """Values at most of a number that may stand aside, as a grade or a weekday."""
 
@@ -219,12 +222,17 @@ def _stretched(standardised: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None
         return None
     variance, axes = np.linalg.eigh(covariance)
     variance = np.maximum(variance, FLATTEST)
-    power = _flattening(variance)
+    power = _flattening(variance[_n_copies(covariance) :])  # copies are the flattest directions
     if power == 0:
         return None
     # Stretched along the axes and turned back, so that each coordinate stays close to a column.
     stretch = variance ** (-power / 2)
     return (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
+
+
+def _n_copies(covariance: np.ndarray) -> int:
+    """Standardised columns that are an earlier one over again, whatever its unit and sign."""
+    return int(np.any(np.abs(np.triu(covariance, 1)) > 1 - COPY, axis=0).sum())
 
 
 class _Kinds(NamedTuple):
@@ -263,6 +271,11 @@ def left_correlated(
     if k > MAX_TURNED:
         return (f"no column is decorrelated: there are more than {MAX_TURNED:,}. {THEN}",)
     kinds = _kinds(points, transform.kept, is_numeric)
+
+    def alike(block: np.ndarray) -> np.ndarray:
+        columns = points[:, transform.kept[block]]
+        return np.corrcoef(ordinary(columns).without(columns).T)
+
     notes = []
     if len(kinds.grades):
         notes.append(
@@ -275,7 +288,7 @@ def left_correlated(
             continue
         turned = transform.matrix.ndim == 2 and transform.matrix[np.ix_(block, block)]
         some = np.count_nonzero(turned) > len(block)
-        if not some or len(block) > MAX_DIRECTIONS:
+        if not some or len(block) - _n_copies(alike(block)) > MAX_DIRECTIONS:
             notes.append(
                 f"the {len(block)} numeric columns{what} are "
                 f"{'decorrelated in part: in full,' if some else 'not decorrelated:'} more than "
