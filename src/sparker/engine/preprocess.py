@@ -217,7 +217,7 @@ def decorrelate(
 
 def _stretched(standardised: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """The map that decorrelates and its inverse; None where too many directions count already."""
-    covariance = (standardised.T @ standardised).astype(np.float64) / len(standardised)
+    covariance = _covariance(standardised)
     if np.trace(covariance) ** 2 >= MAX_DIRECTIONS * np.sum(covariance**2):
         return None
     variance, axes = np.linalg.eigh(covariance)
@@ -228,6 +228,10 @@ def _stretched(standardised: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None
     # Stretched along the axes and turned back, so that each coordinate stays close to a column.
     stretch = variance ** (-power / 2)
     return (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
+
+
+def _covariance(standardised: np.ndarray) -> np.ndarray:
+    return (standardised.T @ standardised).astype(np.float64) / len(standardised)
 
 
 def _n_copies(covariance: np.ndarray) -> int:
@@ -273,8 +277,8 @@ def left_correlated(
     kinds = _kinds(points, transform.kept, is_numeric)
 
     def alike(block: np.ndarray) -> np.ndarray:
-        columns = points[:, transform.kept[block]]
-        return np.corrcoef(ordinary(columns).without(columns).T)
+        plain, usual = _standardised(points[:, transform.kept[block]])
+        return _covariance(plain(usual))
 
     notes = []
     if len(kinds.grades):
