@@ -12,9 +12,11 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.columns import swapped
 
 import sparker
 from sparker.calibration.settings import plain
+from sparker.engine.preprocess import left_correlated
 from sparker.findings import words
 from sparker.findings.result import TUPLES
 from sparker.system import archive
@@ -773,6 +775,163 @@ def test_rows_off_a_thin_direction_are_found():
     assert np.mean(np.argsort(-found.data_log_ratio)[:12] < 12) > np.mean(
         np.argsort(-plain.data_log_ratio)[:12] < 12
     )
+
+
+def levels(n_levels, n=2000, seed=0):
+    """A category as flags: one for each level."""
+    return np.eye(n_levels)[np.random.default_rng(seed).integers(0, n_levels, n)]
+
+
+def test_numbers_alone_are_stretched_along_their_principal_axes_and_turned_back():
+    """To the bit: what stands beside numbers in other tables changes nothing of these."""
+    for d, dtype in ((2, np.float32), (7, np.float64), (15, np.float64)):
+        x = np.exp(0.3 * correlated(d)).astype(dtype)
+        plain = sparker.standardise(x)
+        z = plain(x)
+        variance, axes = np.linalg.eigh((z.T @ z).astype(np.float64) / len(x))
+        variance = np.maximum(variance, 1e-3)
+
+        def count(power, variance=variance):
+            left = variance ** (1 - power)
+            return float(left.sum() ** 2 / (left**2).sum())
+
+        low, high = (0.0, 1.0) if d > 10 else (1.0, 1.0)
+        for _ in range(30 if d > 10 else 0):
+            middle = (low + high) / 2
+            low, high = (middle, high) if count(middle) < 10 else (low, middle)
+        stretch = variance ** (-low / 2)
+        matrix = plain.matrix[:, None] * ((axes * stretch) @ axes.T)
+        back = ((axes / stretch) @ axes.T) * plain.back
+        expected = plain._replace(matrix=matrix, back=back)
+        for is_numeric in (None, np.ones(d, bool)):
+            for found, own in zip(sparker.decorrelate(x, is_numeric), expected, strict=True):
+                np.testing.assert_array_equal(found, own)
+                assert found.dtype == own.dtype
+
+
+@pytest.mark.parametrize("order", [np.arange(27), np.random.default_rng(3).permutation(27)])
+def test_numbers_are_decorrelated_whatever_flags_stand_beside_them(order):
+    numbers = np.exp(0.3 * correlated(7))
+    flags = np.concatenate([levels(n, seed=n) for n in (5, 7, 8)], axis=1)
+    is_number = order < 7
+    points = np.concatenate([numbers, flags], axis=1)[:, order]
+    alone = sparker.decorrelate(numbers[:, order[is_number]])
+    fitted = sparker.decorrelate(points)(points)
+    np.testing.assert_allclose(fitted[:, is_number], alone(numbers[:, order[is_number]]))
+    np.testing.assert_allclose(fitted[:, ~is_number].std(0), 0.7)
+    transform = sparker.decorrelate(points)
+    np.testing.assert_allclose(transform.inverse(fitted), points, atol=1e-9)
+    np.testing.assert_allclose(
+        transform.deviations(fitted, np.arange(27)),
+        (points - points.mean(0)) / transform.units,
+        atol=1e-9,
+    )
+
+
+def test_coordinates_of_an_embedding_do_not_count_among_the_numbers():
+    numbers, coordinates = correlated(4), np.random.default_rng(1).normal(size=(2000, 60))
+    points = np.concatenate([coordinates, numbers], axis=1)
+    is_numeric = np.arange(64) >= 60
+    fitted = sparker.decorrelate(points, is_numeric)(points)
+    np.testing.assert_allclose(np.cov(fitted[:, 60:].T, bias=True), np.eye(4), atol=1e-9)
+    np.testing.assert_allclose(fitted[:, :60], sparker.standardise(coordinates)(coordinates))
+
+
+def test_flags_that_follow_from_others_are_decorrelated_among_themselves():
+    country = levels(4)
+    table = np.concatenate([correlated(7), country, country], axis=1)
+    odd = table[:1].copy()
+    odd[0, 11:] = np.roll(odd[0, 11:], 1)  # the currency of another country
+    transform = sparker.decorrelate(table)
+    away = np.linalg.norm(transform(odd)[:, 7:])
+    assert away > 5 * np.linalg.norm(transform(table)[:, 7:], axis=1).max()
+
+
+def test_rows_that_break_a_correlation_are_found_beside_categories():
+    found = sparker.test(*swapped.pair(200), n_toys=39, explain=False)
+    assert found.p_value == 1 / 40
+    assert found.notes == ()
+
+
+def notes_of(n_numbers, n_levels=0, **settings):
+    reference, data = (
+        np.concatenate([correlated(n_numbers, n), levels(n_levels, n)], axis=1)
+        if n_levels
+        else correlated(n_numbers, n)
+        for n in (300, 100)
+    )
+    quick = {"n_toys": 3, "explain": False, "statistic": sparker.statistics.Mahalanobis()}
+    return sparker.test(reference, data, **quick, **settings).notes
+
+
+def test_a_note_says_when_numbers_are_not_decorrelated_and_why():
+    assert notes_of(7, 8) == notes_of(9) == ()
+    (part,) = notes_of(12, 8)
+    assert part.startswith("the 12 numeric columns are decorrelated in part: in full, more than 10")
+    independent = np.random.default_rng(0).normal(size=(400, 15))
+    made = sparker.test(
+        independent[:300],
+        independent[300:],
+        n_toys=3,
+        explain=False,
+        statistic=sparker.statistics.Mahalanobis(),
+    )
+    (note,) = made.notes
+    assert note.startswith("the 15 numeric columns are not decorrelated: more than 10 directions")
+    assert notes_of(12, preprocess=sparker.standardise) == ()
+
+
+def test_of_too_many_columns_a_note_says_that_none_is_decorrelated():
+    wide = np.random.default_rng(0).normal(size=(4, 9000))
+    (note,) = left_correlated(sparker.decorrelate(wide), wide)
+    assert note.startswith("no column is decorrelated: there are more than 8,192")
+
+
+def test_columns_in_other_units_do_not_count_again():
+    x = correlated(7)
+    twice = np.concatenate([x, -1000 * x + 3], axis=1)
+    transform = sparker.decorrelate(twice)
+    variance = np.linalg.eigvalsh(np.cov(transform(twice).T, bias=True))
+    np.testing.assert_allclose(variance[:7], 0, atol=1e-8)
+    np.testing.assert_allclose(variance[7:], 1, atol=1e-8)
+    assert left_correlated(transform, twice) == ()
+
+
+def test_numbers_of_few_values_stand_apart_where_numbers_are_too_many():
+    grades = np.random.default_rng(2).integers(1, 6, (2000, 8)).astype(float)
+    together = np.concatenate([correlated(7), grades[:, :3]], axis=1)  # ten in all
+    fitted = sparker.decorrelate(together)(together)
+    np.testing.assert_allclose(np.cov(fitted.T, bias=True), np.eye(10), atol=1e-9)
+    apart = np.concatenate([correlated(7), grades], axis=1)
+    transform = sparker.decorrelate(apart)
+    fitted = transform(apart)
+    np.testing.assert_allclose(np.cov(fitted[:, :7].T, bias=True), np.eye(7), atol=1e-9)
+    (note,) = left_correlated(transform, apart)
+    assert note.startswith(
+        "8 numeric columns of at most 20 values are decorrelated apart from the 7"
+    )
+
+
+def test_a_preprocessing_of_ones_own_learns_which_columns_are_numbers_if_it_asks():
+    seen = []
+
+    def asking(points, scale=1.0, *, is_numeric):
+        seen.append((scale, is_numeric.tolist()))
+        return sparker.standardise(points)
+
+    def plain(points, scale=2.0):
+        seen.append(scale)
+        return sparker.standardise(points)
+
+    rng = np.random.default_rng(0)
+    tables = [
+        {"x": rng.normal(size=n), "c": rng.choice(["a", "b", "c"], n), "y": rng.normal(size=n)}
+        for n in (100, 60)
+    ]
+    for preprocess in (asking, plain):
+        quick = {"n_toys": 3, "explain": False, "statistic": sparker.statistics.Mahalanobis()}
+        sparker.test(*tables, preprocess=preprocess, **quick)
+    assert seen == [(1.0, [True, False, False, False, True]), 2.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

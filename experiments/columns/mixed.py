@@ -86,6 +86,16 @@ KINDS = {
 }
 """What is planted, and the columns it is in."""
 
+
+def pair(kind: str, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """A reference and data with something planted, rows and columns in any order."""
+    rng = np.random.default_rng([number, *kind.encode()])
+    reference, data = customers(rng, N_REFERENCE), customers(rng, N_DATA)
+    data["customer_id"] += N_REFERENCE
+    plant(kind, rng, data)
+    return reference, data[rng.permutation(N_DATA)][rng.permutation(data.dtype.names).tolist()]
+
+
 Work = tuple[str, int]
 
 
@@ -94,11 +104,7 @@ def measured(work: Work) -> tuple[Work, dict[str, Any]]:
     import sparker
 
     kind, number = work
-    rng = np.random.default_rng([number, *kind.encode()])
-    reference, data = customers(rng, N_REFERENCE), customers(rng, N_DATA)
-    data["customer_id"] += N_REFERENCE
-    plant(kind, rng, data)
-    data = data[rng.permutation(N_DATA)][rng.permutation(data.dtype.names).tolist()]
+    reference, data = pair(kind, number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sparker.DataWarning)
         whole = sparker.test(reference, data, n_toys=N_TOYS, seed=number)

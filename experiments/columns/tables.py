@@ -37,22 +37,22 @@ def identifiers(result: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _share(one: dict[str, Any]) -> str:
+    low, high = one["interval"]
+    return f"{one['share']:.2f} ({low:.2f} to {high:.2f})"
+
+
 def mixed(result: dict[str, Any]) -> list[str]:
     """Level and power on tables of all kinds of columns."""
-
-    def share(one: dict[str, Any]) -> str:
-        low, high = one["interval"]
-        return f"{one['share']:.2f} ({low:.2f} to {high:.2f})"
-
     lines = [
         "| planted | samples | found | by numbers alone | a confirmed region names the column |",
         "|---|---|---|---|---|",
     ]
     for kind, one in result["kinds"].items():
-        region = "-" if kind == "none" else share(one["region_names_a_column_of_it"])
+        region = "-" if kind == "none" else _share(one["region_names_a_column_of_it"])
         lines.append(
-            f"| {kind} | {one['found']['of']} | {share(one['found'])} | "
-            f"{share(one['found_by_numbers'])} | {region} |"
+            f"| {kind} | {one['found']['of']} | {_share(one['found'])} | "
+            f"{_share(one['found_by_numbers'])} | {region} |"
         )
     return lines
 
@@ -70,8 +70,31 @@ def level(result: dict[str, Any]) -> list[str]:
     return lines
 
 
+def swapped(result: dict[str, Any]) -> list[str]:
+    """Power on numbers that break a correlation, with categories and without."""
+    lines = ["| compared | samples | found |", "|---|---|---|"]
+    for name, key in (("all columns", "found"), ("the numbers alone", "found_by_numbers")):
+        one = result[key]
+        lines.append(f"| {name} | {one['of']} | {_share(one)} |")
+    return lines
+
+
+def spread(result: dict[str, Any]) -> list[str]:
+    """Power by the spread of flags."""
+    spreads = list(result["mean"])
+    lines = [f"| planted, {result['samples']} samples | {' | '.join(spreads)} |"]
+    lines.append("|---" * (1 + len(spreads)) + "|")
+    for plant, found in result["plants"].items():
+        shares = " | ".join(f"{one['share']:.2f}" for one in found.values())
+        lines.append(f"| {plant} | {shares} |")
+    means = " | ".join(f"{one:.3f}" for one in result["mean"].values())
+    return [*lines, f"| mean | {means} |"]
+
+
 BLOCKS = {
     "identifiers": ("result.json", identifiers),
+    "swapped": ("swapped.json", swapped),
+    "spread": ("spread.json", spread),
     "mixed": ("mixed.json", mixed),
     "level": ("level.json", level),
 }

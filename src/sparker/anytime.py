@@ -23,7 +23,7 @@ from sparker.betting.process import Process, SavedProcess
 from sparker.calibration.settings import option, option_name
 from sparker.config import TestKeywords, from_keywords
 from sparker.detect import test
-from sparker.engine.preprocess import Preprocess, Transform
+from sparker.engine.preprocess import Preprocess, Transform, fit_transform
 from sparker.history import FileVersion, LookRecord, tested_before
 from sparker.intake import one_sample, told
 from sparker.result import TestResult
@@ -154,7 +154,8 @@ class AnytimeMonitor:
         brought = one_sample(first, config)
         held_back, _ = more_rows("reference", second, brought.encoding, config.missing)
         points = np.concatenate([brought.points, held_back.points]).astype(float)
-        transform = config.preprocess(points[: len(brought.points)])
+        learned_from, is_numeric = points[: len(brought.points)], brought.encoding.is_numeric
+        transform = fit_transform(config.preprocess, learned_from, is_numeric)
         process = Process.begun(
             *np.split(transform(points), [len(brought.points)]), change=bool(change)
         )

@@ -256,6 +256,7 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
         expected=config.expected,
         groups=intake.groups,
         strata=intake.strata,
+        is_numeric=intake.encoding.is_numeric,
     )
     observed.check_rows(statistic.min_rows)
     if intake.nuisances is None:

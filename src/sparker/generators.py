@@ -140,7 +140,7 @@ def _distances(
         )
     rows = np.concatenate([observed.data, observed.reference])
     source = ToySource(rows, _no_toys)
-    prepared = prepare(source, config.preprocess, statistic)
+    prepared = prepare(source, config.preprocess, statistic, intake.encoding.is_numeric)
     fit = partial(held_out, statistic, prepared.statistic, prepared.transform(rows), n_data)
     folds = {"n_folds": n_folds, "n_splits": n_splits}
     found = fit(observed.weights, **folds, seed=seed, chunk=config.chunk)

@@ -7,7 +7,13 @@ import numpy as np
 
 from sparker.calibration.settings import OPTIONS, fingerprint, plain
 from sparker.engine.compiled import limit_programs
-from sparker.engine.preprocess import Preprocess, Transform
+from sparker.engine.preprocess import (
+    Preprocess,
+    Transform,
+    decorrelate,
+    fit_transform,
+    left_correlated,
+)
 from sparker.engine.toys import Toys
 from sparker.nulls import Samples, Scheme, ToySource
 from sparker.nulls.tilt import Tilt
@@ -36,11 +42,16 @@ class Plan(NamedTuple):
     notes: tuple[str, ...] = ()  # what became of the samples
 
 
-def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> PreparedToys:
+def prepare(
+    source: ToySource,
+    preprocess: Preprocess,
+    statistic: Statistic,
+    is_numeric: np.ndarray | None = None,
+) -> PreparedToys:
     """Fix the preprocessing and the statistic's settings, on rows without labels."""
     check_process()
     limit_programs()
-    transform = preprocess(source.basis)
+    transform = fit_transform(preprocess, source.basis, is_numeric)
     fitted = transform(source.basis)
 
     def once(rows: np.ndarray) -> np.ndarray:
@@ -63,7 +74,11 @@ class Recipe:
     def plan(self) -> Plan:
         """Make all experiments ready."""
         source, n_toys, notes = self.scheme.experiments(self.observed, self.seed)
-        return Plan(prepare(source, self.preprocess, self.statistic), n_toys, notes)
+        is_numeric = self.observed.is_numeric
+        prepared = prepare(source, self.preprocess, self.statistic, is_numeric)
+        if self.preprocess is decorrelate:
+            notes += left_correlated(prepared.transform, source.basis, is_numeric)
+        return Plan(prepared, n_toys, notes)
 
 
 def describe(
@@ -84,6 +99,7 @@ def describe(
         "null_source": _digest(source),
         "statistic": plain(prepared.statistic.settings),
         "preprocess": plain(preprocess),
+        "numeric": _digest(observed.is_numeric),
         "preprocess_values": fingerprint(*prepared.transform) if own else None,
         "expected": observed.expected,
         "reference": digest(observed.reference),

@@ -1,11 +1,12 @@
 """Features brought to comparable scales before the fit, since its kernels are round.
 
-Each option is a function of points that does not know which are data. It returns a ``Transform``,
+Each option is a function of points, blind to which are data. It returns a ``Transform``,
 which the result keeps and applies to new rows. Columns that do not vary are dropped: they tell
 nothing and have no scale. Values far beyond all others (``sparker.ordinary``) are left where a
 column's ordinary values end: they would otherwise decide how wide everything else is.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Annotated, NamedTuple
 
@@ -106,7 +107,18 @@ class Transform(NamedTuple):
         return np.sum(~same, axis=0)
 
 
-Preprocess = Callable[[np.ndarray], Transform]
+Preprocess = Callable[..., Transform]
+"""A function of points; one with an argument ``is_numeric`` is also given which columns are
+numbers."""
+
+
+def fit_transform(
+    preprocess: Preprocess, points: np.ndarray, is_numeric: np.ndarray | None
+) -> Transform:
+    """Call a preprocessing with what it takes."""
+    if "is_numeric" in inspect.signature(preprocess).parameters:
+        return preprocess(points, is_numeric=is_numeric)
+    return preprocess(points)
 
 
 def standardise(points: np.ndarray) -> Transform:
@@ -141,7 +153,23 @@ FLATTEST = 1e-3
 """A share of the variance of a column. Directions with less are stretched as if they had this."""
 
 
-def decorrelate(points: np.ndarray) -> Transform:
+COPY = 1e-6
+"""Columns whose correlation differs from 1 by less are the same in other units."""
+
+MAX_GRADES = 20
+"""Values at most of a number that may stand aside, as a grade or a weekday."""
+
+FLAG_SPREAD = 0.7
+"""Standard deviation of flags beside numbers of 1: the larger, the more rows of different levels
+are apart, and the less rows that break a correlation of numbers (experiments/columns/spread.py)."""
+
+
+def decorrelate(
+    points: np.ndarray,
+    is_numeric: np.ndarray | None = None,
+    *,
+    flag_spread: float = FLAG_SPREAD,
+) -> Transform:
     """Unit variance in every direction, as long as no more than MAX_DIRECTIONS then count.
 
     Correlated columns leave thin directions. Rows that break the correlation stand out there, but a
@@ -150,7 +178,20 @@ def decorrelate(points: np.ndarray) -> Transform:
     directions that count is ``(sum v)^2 / sum v^2`` of their variances v. Each v is divided by a
     power of itself, the largest one up to 1 with which no more than MAX_DIRECTIONS count. In few
     dimensions all directions then have the same variance; where too many count from the start, or
-    there are more than MAX_TURNED columns, columns are only standardised.
+    there are more than MAX_TURNED columns, columns are only standardised (``left_correlated``).
+
+    Numbers are decorrelated by themselves, whatever stands beside them; so are coordinates of an
+    embedding, and flags: columns of two values, such as one for each level of a category. Numbers
+    of at most MAX_GRADES values stand apart if the others are MAX_DIRECTIONS at most only then.
+
+    Args:
+        points: (N, d) rows of both samples.
+        is_numeric: (d,) True for numbers and times, False for flags and coordinates of an embedding
+            (default: all True).
+        flag_spread: Standard deviation of flags beside other columns, which have 1.
+
+    Returns:
+        The transform of the columns.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(1000, 2))
@@ -159,21 +200,114 @@ def decorrelate(points: np.ndarray) -> Transform:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     plain, usual = _standardised(points)
-    if not 1 < len(plain.kept) <= MAX_TURNED:
+    k = len(plain.kept)
+    if not 1 < k <= MAX_TURNED:
         return plain
     standardised = plain(usual)
-    covariance = (standardised.T @ standardised).astype(np.float64) / len(points)
+    blocks = _kinds(usual, plain.kept, is_numeric)
+    stretched = [
+        (np.ix_(block, block), found)
+        for block in blocks
+        if len(block) > 1 and (found := _stretched(_columns(standardised, block))) is not None
+    ]
+    if not stretched:
+        return plain
+    forth, back = np.eye(k), np.eye(k)
+    for block, found in stretched:
+        forth[block], back[block] = found
+    if len(blocks.flags) < k:
+        forth[blocks.flags] *= flag_spread
+        back[:, blocks.flags] /= flag_spread
+    return plain._replace(matrix=plain.matrix[:, None] * forth, back=back * plain.back)
+
+
+def _stretched(standardised: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The map that decorrelates and its inverse; None where too many directions count already."""
+    covariance = _covariance(standardised)
     if np.trace(covariance) ** 2 >= MAX_DIRECTIONS * np.sum(covariance**2):
-        return plain  # too many count already
+        return None
     variance, axes = np.linalg.eigh(covariance)
     variance = np.maximum(variance, FLATTEST)
-    power = _flattening(variance)
+    power = _flattening(variance[_n_copies(covariance) :])  # copies are the flattest directions
     if power == 0:
-        return plain
+        return None
     # Stretched along the axes and turned back, so that each coordinate stays close to a column.
     stretch = variance ** (-power / 2)
-    forth, back = (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
-    return plain._replace(matrix=plain.matrix[:, None] * forth, back=back * plain.back)
+    return (axes * stretch) @ axes.T, (axes / stretch) @ axes.T
+
+
+def _covariance(standardised: np.ndarray) -> np.ndarray:
+    return (standardised.T @ standardised).astype(np.float64) / len(standardised)
+
+
+def _n_copies(covariance: np.ndarray) -> int:
+    """Standardised columns that are an earlier one over again, whatever its unit and sign."""
+    return int(np.any(np.abs(np.triu(covariance, 1)) > 1 - COPY, axis=0).sum())
+
+
+class _Kinds(NamedTuple):
+    """Columns that are decorrelated together, by their places among those that are kept."""
+
+    numbers: np.ndarray
+    grades: np.ndarray  # numbers of few values that stand aside
+    flags: np.ndarray  # columns of two values
+    coordinates: np.ndarray  # of embeddings
+
+
+def _kinds(points: np.ndarray, kept: np.ndarray, is_numeric: np.ndarray | None) -> _Kinds:
+    n_values = _counted(points[:1000, kept])  # most columns that have many values show it there
+    few = np.flatnonzero(n_values <= MAX_GRADES)
+    n_values[few] = _counted(points[:, kept[few]])
+    is_flag = n_values == 2
+    numeric = np.ones(len(kept), bool) if is_numeric is None else is_numeric[kept]
+    numbers = numeric & ~is_flag
+    grades = numbers & (n_values <= MAX_GRADES)
+    if not 1 < np.sum(numbers & ~grades) <= MAX_DIRECTIONS < numbers.sum():
+        grades[:] = False
+    parts = (numbers & ~grades, grades, is_flag, ~numeric & ~is_flag)
+    return _Kinds(*map(np.flatnonzero, parts))
+
+
+def _counted(points: np.ndarray) -> np.ndarray:  # (N, d) -> (d,)
+    """How many values each column has."""
+    return 1 + np.count_nonzero(np.diff(np.sort(points, axis=0), axis=0), axis=0)
+
+
+def left_correlated(
+    transform: Transform, points: np.ndarray, is_numeric: np.ndarray | None = None
+) -> tuple[str, ...]:
+    """Return notes on numbers that ``decorrelate`` has not decorrelated, or only in part."""
+    k = len(transform.kept)
+    if k > MAX_TURNED:
+        return (f"no column is decorrelated: there are more than {MAX_TURNED:,}. {THEN}",)
+    kinds = _kinds(points, transform.kept, is_numeric)
+
+    def alike(block: np.ndarray) -> np.ndarray:
+        plain, usual = _standardised(points[:, transform.kept[block]])
+        return _covariance(plain(usual))
+
+    notes = []
+    if len(kinds.grades):
+        notes.append(
+            f"{len(kinds.grades)} numeric columns of at most {MAX_GRADES} values are decorrelated "
+            f"apart from the {len(kinds.numbers)} others: together they are more than "
+            f"{MAX_DIRECTIONS}. {THEN}"
+        )
+    for what, block in (("", kinds.numbers), (f" of at most {MAX_GRADES} values", kinds.grades)):
+        if len(block) < 2:
+            continue
+        turned = transform.matrix.ndim == 2 and transform.matrix[np.ix_(block, block)]
+        some = np.count_nonzero(turned) > len(block)
+        if not some or len(block) - _n_copies(alike(block)) > MAX_DIRECTIONS:
+            notes.append(
+                f"the {len(block)} numeric columns{what} are "
+                f"{'decorrelated in part: in full,' if some else 'not decorrelated:'} more than "
+                f"{MAX_DIRECTIONS} directions count. {THEN}"
+            )
+    return tuple(notes)
+
+
+THEN = "Rows that break a correlation stand out less; compare fewer columns to look for them"
 
 
 def _flattening(variance: np.ndarray) -> float:

@@ -29,6 +29,8 @@ class Samples(NamedTuple):
     """(N_R,), (N_D,): the strata of the rows, numbered from 0 through both."""
     tilt: Tilt | None = None
     """What nuisance parameters do to the rows, of the reference and then of the data."""
+    is_numeric: np.ndarray | None = None
+    """(d,) which columns are numbers; None where all are."""
 
     @property
     def own_weights(self) -> np.ndarray:  # (N_R,)
@@ -65,6 +67,7 @@ def samples(
     expected: float | None = None,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
     strata: tuple[ArrayLike, ArrayLike] | None = None,
+    is_numeric: np.ndarray | None = None,
 ) -> Samples:
     """Check both samples and what belongs to them; ``together`` checks what goes together."""
     points, data_points = as_alike("reference", reference, "data", data)
@@ -85,6 +88,7 @@ def samples(
         numbered,
         data_weights,
         numbered_strata,
+        is_numeric=is_numeric,
     )
 
 

@@ -397,6 +397,11 @@ class Encoding(NamedTuple):
         return all(one.kind == Kind.NUMBER and not one.missing for one in self.columns)
 
     @property
+    def is_numeric(self) -> np.ndarray:  # (features,)
+        """Which features are numbers or times, not flags or coordinates of an embedding."""
+        return np.array([not (one.is_flag or one.kind == EMBEDDED) for one in self.features], bool)
+
+    @property
     def blocks(self) -> list[list[int]]:
         """The features that are looked at together, column by column: the values of a category."""
         found: list[list[int]] = []
