@@ -1,10 +1,11 @@
 """What is measured of an experiment: one row, from the fit through the store to the result."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from sparker.engine.sample import AnyArray
+from sparker.system.archive import ArraySpec
 
 
 class Measured(NamedTuple):
@@ -14,8 +15,10 @@ class Measured(NamedTuple):
     kernels these are the m * r side by side.
     """
 
-    statistics: AnyArray  # (m, r) or (K,), larger where the samples differ more
-    score_counts: AnyArray  # (m, bins) data events by anomaly score; none if there is no model
+    statistics: Annotated[AnyArray, ArraySpec("K", finite=False)]
+    """(K,), or (m, r) of a fit: larger where the samples differ more."""
+    score_counts: Annotated[AnyArray, ArraySpec("m bins", "fiu", 0, 1e15, finite=False)]
+    """Data events by anomaly score; none if there is no model."""
 
     @property
     def t(self) -> AnyArray:  # (m,)
