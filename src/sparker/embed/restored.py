@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-import numpy as np
-
 from sparker.embed.choose import NAMES
 from sparker.embed.contract import IMAGES, TEXT, Embedder, SavedEmbedder
 from sparker.embed.tfidf import Tfidf

@@ -90,7 +90,7 @@ def explain(
     """
     rng = np.random.default_rng([seed, STREAM])
     # Nuisance parameters stay at the values that fit best, as if these were known.
-    known, chosen = enough(observed.shown._replace(tilt=None), rng)
+    known, chosen = enough(observed._replace(tilt=None), rng)
     called = _Called(*numbers, chosen)
     _check_room(len(known.reference) + len(known.data), known.data.shape[1])
     try:

@@ -21,7 +21,6 @@ from sparker.embed import SavedEmbedder, choose
 from sparker.embed import restored as embedder_restored
 from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.findings.columns import Quartiles
 from sparker.findings.explain import Answers
@@ -43,6 +42,9 @@ RESTORE: archive.Restore = {Embeds: (SavedEmbedder, embedder_restored)}
 
 Named = str | dict[str, Any]
 """A function by its name, or an object by its settings."""
+
+MAX_ROWS = 1e15
+"""More than any sample has."""
 
 PNG = "^data:image/png;base64,[A-Za-z0-9+/=]*$"
 
@@ -71,8 +73,12 @@ class Result:
     """Of the models; none where another statistic was used."""
     readings: Annotated[tuple[Reading, ...], Meta(min_length=1)]
     """(K,) what was read off: the way to look, and the scale."""
-    observed: Measured  # of (K,), before anything of the toys is subtracted
-    null: Annotated[Measured, Each("B")]  # of (B, K)
+    statistics: Annotated[np.ndarray, ArraySpec("K", finite=False)]
+    """(K,) before anything of the toys is subtracted."""
+    null_statistics: Annotated[np.ndarray, ArraySpec("B K", finite=False)]
+    score_counts: Annotated[np.ndarray, ArraySpec("n_counted bins", low=0, high=MAX_ROWS)] | None
+    """(1 + n, bins) data rows by anomaly score, at the width shown: those of the data, and then of
+    the first hundred toys at most; None where another statistic was used."""
     p_by_reading: Annotated[np.ndarray, ArraySpec("K", low=np.finfo(float).tiny, high=1)]
     """Each on its own, not corrected for the others."""
     p_by_family: Annotated[np.ndarray, ArraySpec("F", low=np.finfo(float).tiny, high=1)]
@@ -126,7 +132,7 @@ class Result:
     expected: Annotated[float, Meta(gt=0)] | None
     """Data rows expected; None where only the shape was compared."""
     n_reference: Count
-    """Reference rows there were; of a streamed reference, only some are kept."""
+    """Reference rows there were."""
     n_labellings: Count | None
     """In how many ways labels can be given, where all of them were tried."""
     settings: dict[str, Any]
@@ -174,12 +180,12 @@ class Result:
     @property
     def t(self) -> np.ndarray:  # (m,)
         """The first family: of kernels, the statistic of the whole model at each width."""
-        return np.asarray(self.observed.statistics)[self.of_family(self.families[0])]
+        return self.statistics[self.of_family(self.families[0])]
 
     @property
     def null_t(self) -> np.ndarray:  # (B, m)
         """The same of every toy."""
-        return np.asarray(self.null.statistics)[:, self.of_family(self.families[0])]
+        return self.null_statistics[:, self.of_family(self.families[0])]
 
     @property
     def model(self) -> Ensemble:
@@ -384,8 +390,8 @@ class Result:
     def tail_fit(self) -> TailFit:
         """An estimate beyond the reach of the toys, extrapolated; refused where the fit is bad."""
         return fit_tail(
-            np.asarray(self.observed.statistics),
-            np.asarray(self.null.statistics),
+            self.statistics,
+            self.null_statistics,
             str(self.combine),
             families=families_of(self.readings),
         )
@@ -458,10 +464,10 @@ class Result:
         }
 
     def _reading(self, i: int) -> dict[str, Any]:
-        null = np.asarray(self.null.statistics)[:, i]
+        null = self.null_statistics[:, i]
         return {
             "scale": self.readings[i].scale,
-            "value": float(self.observed.statistics[i]),
+            "value": float(self.statistics[i]),
             "p_value": float(self.p_by_reading[i]),
             "null_median": _finite_quantile(null, 0.5),
             "null_95": _finite_quantile(null, 0.95),
@@ -476,7 +482,11 @@ class Result:
         Args:
             path: where; files are usually called ``*.sparker``.
         """
-        archive.write(path, KIND, self)
+        archive.write(path, KIND, self.saved())
+
+    def saved(self) -> Self:
+        """Return what its file has."""
+        return replace(self, encoding=self.encoding.saved())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], embed: Any = None) -> Self:
@@ -516,7 +526,9 @@ class Result:
         if not isinstance(other, Result):
             return NotImplemented
         # The same test made later is the same result.
-        one, two = (archive.packed(KIND, replace(each, made="")) for each in (self, other))
+        one, two = (
+            archive.packed(KIND, replace(each.saved(), made="")) for each in (self, other)
+        )
         return one == two
 
     __hash__ = None  # type: ignore[assignment]
@@ -542,7 +554,7 @@ def _problems(found: Result) -> Iterator[str]:
     n_data, n_columns = found.data.shape
     n_shown, n_readings = len(found.reference_plane), len(found.readings)
     transform, models, answers = found.transform, found.models, found.answers
-    if 0 in (n_data, n_shown, len(found.null.statistics), len(found.reference)):
+    if 0 in (n_data, n_shown, len(found.null_statistics), len(found.reference)):
         yield "it has no rows or no toys"
         return
     if n_readings != len(found.p_by_reading) or len(found.families) != len(found.p_by_family):
@@ -555,10 +567,8 @@ def _problems(found: Result) -> Iterator[str]:
         yield "its directions are those of another fit"
     if transform.back.shape != transform.matrix.shape[::-1]:
         yield "its transform has no way back"
-    if (models is None) != (not len(found.widths)) or (
-        (None in (models, found.data_components, found.reference_components))
-        != (models is found.data_components is found.reference_components is None)
-    ):
+    of_kernels = models, found.data_components, found.reference_components
+    if any((part is None) != (not len(found.widths)) for part in of_kernels):
         yield "it has widths without models, or models without widths"
     if models is not None and models.mu.shape[-1] != len(found.directions):
         yield "its models are those of another fit"
@@ -566,7 +576,7 @@ def _problems(found: Result) -> Iterator[str]:
         yield f"best is {found.best}, best_reading {found.best_reading}"
     if found.interval[0] > found.interval[1]:
         yield f"the interval of its p-value is {found.interval[0]} to {found.interval[1]}"
-    if not np.isfinite(found.observed.statistics).any():
+    if not np.isfinite(found.statistics).any():
         yield "none of its statistics is finite"
     for name, rows, end in (
         ("reference_rows", found.reference_rows, n_shown),
@@ -589,7 +599,8 @@ def _problems(found: Result) -> Iterator[str]:
     if answers is not None:
         conditions = [one for region in answers.regions for one in region.conditions]
         rows_named += [row for region in answers.regions for row in region.rows]
-        columns_named = [one.column for one in (*conditions, *answers.columns)]
+        columns_named = [one.column for one in conditions]
+        columns_named += [one.column for one in answers.columns]
         if max(columns_named, default=0) >= n_columns:
             yield "an answer is about a column that is not there"
         if any(one.above is None and one.at_most is None for one in conditions):
@@ -601,7 +612,7 @@ def _problems(found: Result) -> Iterator[str]:
 
 def _verdict(found: Result) -> Iterator[str]:
     """Yield what is not as the toys beside it have it, where that can be computed again."""
-    null = found.null.statistics
+    null = found.null_statistics
     n_failed = int(np.sum(~np.isfinite(null).any(axis=1)))
     if found.n_failed != n_failed:
         yield f"n_failed is {found.n_failed}, and {n_failed} toys have no finite reading"
@@ -632,7 +643,7 @@ def _ranked(found: Result) -> Ranked | None:
     rule = next((rule for rule in RULES if rule.__name__ == found.combine), None)
     if rule is None:
         return None
-    table = np.concatenate([found.observed.statistics[None], found.null.statistics])
+    table = np.concatenate([found.statistics[None], found.null_statistics])
     families, stop = families_of(found.readings), found.settings["stop"]
     if stop is None:
         return rank(table, rule, families)

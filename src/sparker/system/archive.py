@@ -1,11 +1,11 @@
 """Typed values with arrays in one file that is safe to load, whoever wrote it.
 
-A file in the safetensors format: the arrays, and in its metadata one JSON text with everything else,
-a format version, and a digest of all of it. safetensors refuses shapes that lie, overlaps and sizes
-beyond the file; msgspec checks every value against the type and the bounds that its field declares,
-so numbers are finite; ``ArraySpec`` declares the same of arrays. Nothing is unpickled, no link is
-followed, and the size is compared with the free memory before anything is read. The digest notices
-damage and edits; it is no signature.
+A file in the safetensors format: the arrays, and in its metadata one JSON text with everything
+else, a format version, and a digest of all of it. safetensors refuses shapes that lie, overlaps and
+sizes beyond the file; msgspec checks every value against the type and the bounds that its field
+declares, so numbers are finite; ``ArraySpec`` declares the same of arrays. Nothing is unpickled, no
+link is followed, and the size is compared with the free memory before anything is read. The digest
+notices damage and edits; it is no signature.
 """
 
 import errno
@@ -42,7 +42,7 @@ MAX_DEPTH = 32
 """Lists and objects inside each other; what is written has fewer than ten."""
 
 Restore = Mapping[type, tuple[type, Callable[[Any], Any]]]
-"""By type: the type of what its ``saved()`` gives, and a function that makes it of this again."""
+"""By type: the type of what is written in its place, and a function that makes it of this again."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -97,8 +97,11 @@ class ArraySpec(NamedTuple):
 
 
 class Each(NamedTuple):
-    """The declaration of several values as one, ``Annotated[Ensemble, Each("m")]``: all arrays in it
-    have this axis in front."""
+    """The declaration of several values as one, ``Annotated[Ensemble, Each("m")]``.
+
+    Args:
+        axis: what all arrays in it have in front.
+    """
 
     axis: str
 
@@ -125,7 +128,7 @@ def write(path: str | os.PathLike[str], kind: str, value: Any) -> None:
         path: where.
         kind: what it is called when it is read.
         value: a dataclass, NamedTuple or ``msgspec.Struct`` of plain values, arrays and more of
-            these; of any other object, what its ``saved()`` gives.
+            these.
     """
     with whole_file(path) as file:
         file.write(packed(kind, value))
@@ -138,8 +141,6 @@ def packed(kind: str, value: Any) -> bytes:
     def reference(found: Any) -> Any:
         if isinstance(found, np.generic):
             return found.item()
-        if hasattr(found, "saved"):
-            return found.saved()
         if not hasattr(found, "__array__"):
             raise TypeError(f"{type(found).__name__} cannot be written to a file")
         array, name = np.asarray(found), f"{len(arrays)}"
@@ -252,7 +253,7 @@ def parsed(text: bytes, of: Any, restored: Callable[[type, Any], Any] | None = N
     return msgspec.json.decode(text, type=of, dec_hook=restored)
 
 
-def content_of(path: str | os.PathLike[str]) -> bytes:
+def content_of(path: str | os.PathLike[str], most: float = np.inf) -> bytes:
     """Return all bytes of an ordinary file; refuse links, pipes, devices and what is too large."""
     flags = os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
     try:
@@ -267,10 +268,8 @@ def content_of(path: str | os.PathLike[str]) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is no ordinary file")
-        if COPIES * found.st_size > free_on_machine():
-            raise ValueError(
-                f"it has {found.st_size / 2**30:.1f} GiB, more than memory is free for"
-            )
+        if found.st_size > min(most, free_on_machine() / COPIES):
+            raise ValueError(f"it has {found.st_size:,} bytes, which is far too large")
         return file.read()
 
 

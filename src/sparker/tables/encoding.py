@@ -232,15 +232,10 @@ class ColumnEncoding(NamedTuple):
             found[~gone, 0] = self._read(as_truths, known)
         elif self.kind == Kind.TIME:
             times = self._read(_times, known)
-            found[:, : 1 + len(self.parts)] = self.fill or 0
+            found[:, : 1 + len(self.parts)] = self.fill
             found[~gone, : 1 + len(self.parts)] = clock(times, self.parts)
         else:
-            if gone.any() and not self.fill:
-                raise ValueError(
-                    f"it lacks {gone.sum()} values, and beside a streamed reference nothing is "
-                    "known that could stand there; leave out these rows"
-                )
-            found[:, 0] = self.fill[0] if self.fill else 0
+            found[:, 0] = self.fill[0]
             found[~gone, 0] = self._read(np.asarray, known)
         return found
 
@@ -442,6 +437,15 @@ class Encoding(NamedTuple):
         columns = [one._replace(embedder=embedder) if one is own else one for one in self.columns]
         return self._replace(columns=tuple(columns))
 
+    def saved(self) -> "Encoding":
+        """Return what a file has: in place of an embedder, what is known of it."""
+        return self._replace(
+            columns=tuple(
+                one if one.embedder is None else one._replace(embedder=one.embedder.saved())
+                for one in self.columns
+            )
+        )
+
     def check(self) -> None:
         """Refuse an encoding from a file whose parts do not fit together.
 
@@ -452,12 +456,5 @@ class Encoding(NamedTuple):
             if (column.kind in (Kind.TEXT, Kind.IMAGE)) != (column.embedder is not None):
                 raise ValueError(f"the encoding of {called(column.name)} lacks its embedder")
             n_filled = {Kind.NUMBER: 1, Kind.TIME: 1 + len(column.parts)}.get(column.kind, 0)
-            if len(column.fill) not in (0, n_filled) or not {*column.parts} <= {HOUR, WEEKDAY}:
+            if len(column.fill) != n_filled or not {*column.parts} <= {HOUR, WEEKDAY}:
                 raise ValueError(f"the encoding of {called(column.name)} does not fit together")
-
-
-def plain_encoding(names: Sequence[str], n_columns: int) -> Encoding:
-    """Numbers that stay as they are."""
-    labels = names or [f"column {i}" for i in range(n_columns)]
-    columns = tuple(ColumnEncoding(name, i, Kind.NUMBER) for i, name in enumerate(labels))
-    return Encoding(columns, named=bool(names), n_columns=n_columns)
