@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from scipy.stats import poisson
 
+from sparker.system.archive import Count
 from sparker.tables.kinds import (
     MICROSECONDS,
     Kind,
@@ -146,7 +147,7 @@ class ColumnEncoding(NamedTuple):
     """How one column becomes features."""
 
     name: str
-    place: int
+    place: Count
     """Where the column is in the reference, where columns have no names."""
     kind: Kind
     missing: bool = False
@@ -157,9 +158,9 @@ class ColumnEncoding(NamedTuple):
     """Of a category, the values that have a feature of their own."""
     rare: tuple[str, ...] = ()
     """Of a category, further values, which share a feature."""
-    n_rows: int = 0
+    n_rows: Count = 0
     """Of a category, the rows it was fitted on that have a value."""
-    n_single: int = 0
+    n_single: Count = 0
     """Values that only one of them has."""
     parts: tuple[str, ...] = ()
     """Of times, what is looked at beside the time itself: the hour, the weekday."""
