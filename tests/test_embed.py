@@ -150,8 +150,9 @@ def test_a_function_must_be_handed_in_again_and_be_the_same(tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             sparker.load(tmp_path / "m.sparker", embed=other)
+    sparker.test(np.eye(30), np.eye(20, 30), **QUICK).save(tmp_path / "r.sparker")
     with pytest.raises(ValueError, match="no column was embedded"):
-        sparker.test(np.eye(30), np.eye(20, 30), **QUICK).embedded_by(letters)
+        sparker.load(tmp_path / "r.sparker", embed=letters)
 
 
 def test_a_file_cannot_name_code_to_be_run():
@@ -160,7 +161,7 @@ def test_a_file_cannot_name_code_to_be_run():
         plain = {"embedder": name, "of": "text", "width": 3, "normalisation": "none"}
         with pytest.raises(ValueError, match="load it with embed"):
             restored(SavedEmbedder(plain, {})).encode(["echo harm"])
-    for broken in (None, {}, {"embedder": "tfidf", "of": "text", "width": 10**9}):
+    for broken in ({"of": None}, {}, {"embedder": "tfidf", "of": "text", "width": 10**9}):
         with pytest.raises((ValueError, KeyError)):
             restored(SavedEmbedder(broken, {}))
 
