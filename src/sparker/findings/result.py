@@ -31,6 +31,7 @@ from sparker.nulls import Pull
 from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
 from sparker.system.archive import ArraySpec, Count, Each, Share
+from sparker.system.numbers import is_number
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import IS, Embeds, Encoding, Feature
 from sparker.tables.kinds import Kind
@@ -258,8 +259,8 @@ class Result:
 
     def listed(self, fdr: float) -> np.ndarray:  # (N_D,)
         """Whether each data row is in the list at this false discovery rate."""
-        if not 0 < fdr < 1:
-            raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
+        if not is_number(fdr, above=0, below=1):
+            raise ValueError(f"fdr must lie between 0 and 1, got {fdr!r}")
         p = self._explained.row_p_values
         if p is None:
             raise ValueError(
