@@ -181,7 +181,7 @@ def test_no_report_of_a_result_overwrites_a_picture(at, images):
         picture(f"shown/{i}.png")
     Path("shown.csv").write_text("a,b,file\n" + "".join(f"1,2,shown/{i}.png\n" for i in range(30)))
     data = ["--data", "shown.csv", "--columns", "a,b", "--images", images]
-    done = invoke("report", "result.npz", *data, "--output", "shown/7.png")
+    done = invoke("report", "result.sparker", *data, "--output", "shown/7.png")
     assert done.exit_code == 2, done.output
     assert "--output would overwrite shown/7.png, which is read" in done.stderr
 
