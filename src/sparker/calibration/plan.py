@@ -22,7 +22,7 @@ from sparker.system.digest import digest
 from sparker.system.machine import check_process
 from sparker.system.versions import versions
 
-FORMAT = 9
+FORMAT = 10
 """The format of a store; one of another format is not continued."""
 
 

@@ -129,7 +129,7 @@ def run(
     chunk = chunk or MIN_TOYS
     kept = None
     if store is not None:
-        kept = Store(store, {**(manifest or {}), "chunk": chunk})
+        kept = Store(store, manifest or {}, chunk)
         chunk = kept.chunk  # toys are the same to the bit only in chunks of one size
         for stored in kept.read():
             table.add(stored)

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-import numpy as np
-
-from sparker.embed.choose import NAMES
-from sparker.embed.contract import IMAGES, TEXT, Embedder
+from sparker.embed.choose import NAMES, choose
+from sparker.embed.contract import IMAGES, TEXT, Embedder, SavedEmbedder
 from sparker.embed.tfidf import Tfidf
 
 
@@ -51,11 +49,11 @@ class Absent(Embedder):
         )
 
 
-def restored(identity: Any, arrays: Mapping[str, np.ndarray]) -> Embedder:
+def restored(saved: SavedEmbedder) -> Embedder:
     """The embedder of this identity: sparker's own as it was, any other to be handed in."""
+    identity, arrays = saved.identity, saved.arrays
     if (
-        not isinstance(identity, dict)
-        or identity.get("of") not in (TEXT, IMAGES)
+        identity.get("of") not in (TEXT, IMAGES)
         or not isinstance(identity.get("width"), int)
         or not 1 <= identity["width"] <= MAX_WIDTH
         or not isinstance(identity.get("embedder"), str)
@@ -72,6 +70,23 @@ def restored(identity: Any, arrays: Mapping[str, np.ndarray]) -> Embedder:
     if found is None or found.refuse(identity):
         return Absent(known=identity)
     return found
+
+
+def handed_in(embed: Any, known: Embedder) -> Embedder:
+    """The embedder that a user gives for one that a file names, ready to be used.
+
+    Args:
+        embed: what ``embed`` takes.
+        known: the embedder in the file.
+
+    Raises:
+        ValueError: if it is another one.
+    """
+    chosen = choose(embed, known.of)
+    ready = chosen if chosen.learns else chosen.fitted(())
+    if differs := ready.refuse(known.identity):
+        raise ValueError(f"embed is another one, and rows were embedded in another way: {differs}")
+    return ready
 
 
 MAX_WIDTH = 2**20

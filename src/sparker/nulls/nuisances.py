@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from sparker.nulls.density_ratio import N_FOLDS, Weighted, density_ratio
 from sparker.nulls.inputs import Samples
@@ -36,9 +37,12 @@ class Pull(NamedTuple):
     """How far the data pull a nuisance parameter, in units of its prior."""
 
     name: str
-    value: float  # the best one; 0 is nominal
-    error: float  # its standard deviation; 1 where the data tell nothing of it
-    prior: float  # the unit: the standard deviation as known before
+    value: float
+    """The best one; 0 is nominal."""
+    error: Annotated[float, Meta(ge=0)]
+    """Its standard deviation; 1 where the data tell nothing of it."""
+    prior: Annotated[float, Meta(gt=0)]
+    """The unit: the standard deviation as known before."""
 
 
 class Nuisances(NamedTuple):

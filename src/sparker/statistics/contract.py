@@ -6,7 +6,7 @@ evaluated on experiments, a chunk at a time.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from sparker.engine.ensemble import Competition, Ensemble
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
+from sparker.system.archive import ArraySpec, Count, Each
 
 Evaluate = Callable[[Sequence[int], TwoSample], np.ndarray]
 """The numbers of experiments and their batch -> (B, m)."""
@@ -31,13 +32,13 @@ class Reading(NamedTuple):
 class Chunk(NamedTuple):
     """Experiments that were measured together."""
 
-    numbers: Sequence[int]
-    statistics: np.ndarray  # (B, K)
-    models: Ensemble | None = None
-    """Of (m, ...), those of the observed experiment, if it is among them and has any: no other fit
+    numbers: Sequence[Count]
+    statistics: Annotated[np.ndarray, ArraySpec("B K", finite=False)]
+    models: Annotated[Ensemble, Each("m")] | None = None
+    """Those of the observed experiment, if it is among them and has any: no other fit
     is ever looked at again."""
-    score_counts: np.ndarray | None = None
-    """(b, m, bins) data rows by anomaly score, at each width, in those of these experiments that
+    score_counts: Annotated[np.ndarray, ArraySpec("b m bins", low=0, finite=False)] | None = None
+    """Data rows by anomaly score, at each width, in those of these experiments that
     are among the first, see ``COUNTED``; None where the statistic fits no kernels."""
 
 

@@ -6,12 +6,13 @@ have learned could only be kept by pickling them, and here it is a few plain val
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.stats import poisson
 
+from sparker.system.archive import Count
 from sparker.tables.kinds import (
     MICROSECONDS,
     Kind,
@@ -112,6 +113,7 @@ def called(name: str) -> str:
     return f"column {name.removeprefix('column ')}"
 
 
+@runtime_checkable
 class Embeds(Protocol):
     """What texts and pictures need to become numbers; the room ``embed`` has some."""
 
@@ -127,9 +129,8 @@ class Embeds(Protocol):
     def identity(self) -> dict[str, Any]:
         """Plain values that tell it from any other."""
 
-    @property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What it has learned."""
+    def saved(self) -> Any:
+        """What a file has of it."""
 
     @property
     def said(self) -> str:
@@ -138,19 +139,12 @@ class Embeds(Protocol):
     def encode(self, things: Sequence[Any]) -> np.ndarray:
         """The numbers of each."""
 
-    def refuse(self, found: Mapping[str, Any]) -> str:
-        """Why this is not the one that ``found`` is the identity of; nothing if it is."""
-
-
-Restore = Callable[[Any, Mapping[str, np.ndarray]], Embeds]
-"""An embedder of its identity, and of what it has learned."""
-
 
 class ColumnEncoding(NamedTuple):
     """How one column becomes features."""
 
     name: str
-    place: int
+    place: Count
     """Where the column is in the reference, where columns have no names."""
     kind: Kind
     missing: bool = False
@@ -161,9 +155,9 @@ class ColumnEncoding(NamedTuple):
     """Of a category, the values that have a feature of their own."""
     rare: tuple[str, ...] = ()
     """Of a category, further values, which share a feature."""
-    n_rows: int = 0
+    n_rows: Count = 0
     """Of a category, the rows it was fitted on that have a value."""
-    n_single: int = 0
+    n_single: Count = 0
     """Values that only one of them has."""
     parts: tuple[str, ...] = ()
     """Of times, what is looked at beside the time itself: the hour, the weekday."""
@@ -342,10 +336,6 @@ def which(flags: np.ndarray) -> np.ndarray:  # (N, k) -> (N,)
     return np.where(flags.any(1), flags.argmax(1), flags.shape[1])
 
 
-LEARNED = "embedder"
-"""What the arrays of embedders are called by."""
-
-
 class LeftOut(NamedTuple):
     """A column that is no part of the test, and why."""
 
@@ -436,63 +426,28 @@ class Encoding(NamedTuple):
         }
 
     @property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What embedders have learned, to be kept beside ``to_dict``."""
-        return {
-            f"{LEARNED}.{i}.{name}": array
-            for i, column in enumerate(self.columns)
-            if column.embedder is not None
-            for name, array in column.embedder.arrays.items()
-        }
-
-    @property
     def embedded(self) -> ColumnEncoding | None:
         """The column of texts or pictures, if there is one."""
         return next((one for one in self.columns if one.embedder is not None), None)
 
-    def embedded_by(self, embedder: Embeds) -> "Encoding":
-        """The same with an embedder that was handed in; it must be the one there was."""
-        own = self.embedded
-        assert own is not None
-        assert own.embedder is not None
-        if differs := embedder.refuse(own.embedder.identity):
-            raise ValueError(f"{called(own.name)} was embedded in another way: {differs}")
-        columns = [one._replace(embedder=embedder) if one is own else one for one in self.columns]
-        return self._replace(columns=tuple(columns))
-
-    @classmethod
-    def from_dict(
-        cls,
-        plain: Mapping[str, Any],
-        restore: Restore | None = None,
-        contents: Mapping[str, np.ndarray] = {},
-    ) -> "Encoding":
-        """What ``to_dict`` and ``arrays`` gave; ``restore`` knows embedders, if there are any."""
-        columns = []
-        for i, one in enumerate(plain["columns"]):
-            embedder = None
-            if one["embedder"] is not None and restore is not None:
-                own = f"{LEARNED}.{i}."
-                learned = {k.removeprefix(own): v for k, v in contents.items() if k.startswith(own)}
-                embedder = restore(one["embedder"], learned)
-            column = ColumnEncoding(
-                str(one["column"]),
-                int(one["place"]),
-                Kind(one["kind"]),
-                bool(one["missing"]),
-                tuple(map(float, one["fill"])),
-                tuple(map(str, one["levels"])),
-                tuple(map(str, one["rare_levels"])),
-                int(one["rows"]),
-                int(one["single"]),
-                tuple(map(str, one["parts"])),
-                embedder,
+    def saved(self) -> "Encoding":
+        """Return what a file has: in place of an embedder, what is known of it."""
+        return self._replace(
+            columns=tuple(
+                one if one.embedder is None else one._replace(embedder=one.embedder.saved())
+                for one in self.columns
             )
-            if (column.kind in (Kind.TEXT, Kind.IMAGE)) != (embedder is not None):
+        )
+
+    def check(self) -> None:
+        """Refuse an encoding from a file whose parts do not fit together.
+
+        Raises:
+            ValueError: if a column lacks its embedder or what it is filled with.
+        """
+        for column in self.columns:
+            if (column.kind in (Kind.TEXT, Kind.IMAGE)) != (column.embedder is not None):
                 raise ValueError(f"the encoding of {called(column.name)} lacks its embedder")
             n_filled = {Kind.NUMBER: 1, Kind.TIME: 1 + len(column.parts)}.get(column.kind, 0)
             if len(column.fill) != n_filled or not {*column.parts} <= {HOUR, WEEKDAY}:
                 raise ValueError(f"the encoding of {called(column.name)} does not fit together")
-            columns.append(column)
-        left_out = tuple(LeftOut(str(o["name"]), str(o["why"])) for o in plain["left_out"])
-        return cls(tuple(columns), left_out, bool(plain["named"]), int(plain["n_columns"]))
