@@ -343,7 +343,7 @@ def test_what_is_no_file_in_a_folder_of_pictures_is_not_opened(pictures, monkeyp
     with socket.socket(socket.AF_UNIX) as one:
         one.bind("socket.png")
         assert [file.name for file in in_folder("../old")] == [f"{i}.png" for i in range(40)]
-        files = [Path(batch.file).name for batch in batch_files(["../old"], [])]
+        files = [Path(file).name for file in batch_files(["../old"], [])]
     assert sorted(files) == sorted(f"{i}.png" for i in range(40))
 
 
