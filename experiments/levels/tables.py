@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from experiments.levels import default, weighted_pools
+import numpy as np
+from experiments.levels import default, monitor, weighted_pools
 from experiments.levels.cells import CELLS, MISTAKES
 from experiments.levels.populations import POPULATIONS
 from experiments.levels.run import ALPHAS, RESULT, key_of
@@ -134,6 +135,21 @@ def of_weighted_pools(found: dict[str, dict[str, Any]]) -> Iterator[str]:
             yield f"| {weights} | {counts} | {len(cell)} | {' | '.join(map(str, row))} | {warned} |"
 
 
+def of_monitors(found: dict[str, dict[str, float]]) -> Iterator[str]:
+    """The shares of alarms of monitors with references of several sizes."""
+    heads = ("references", "p <= 5 %, mean", "scatter", "of that, by counting", "largest")
+    yield f"| reference rows, in batches | {' | '.join(heads)} |"
+    yield "|---" * 6 + "|"
+    for times in monitor.TIMES:
+        share = np.array([one["0.05"] for key, one in found.items() if key.startswith(f"{times};")])
+        mean, spread = share.mean(), share.std(ddof=1)
+        counted = np.sqrt(mean * (1 - mean) / monitor.N_BATCHES)
+        cells = (f"{100 * x:.1f}" for x in (spread, counted, share.max()))
+        error = spread / np.sqrt(len(share))
+        shown = f"{100 * mean:.1f} ± {100 * error:.1f} | {' | '.join(cells)}"
+        yield f"| {times} | {len(share)} | {shown} |"
+
+
 TABLES = {"levels": levels, "summary": summary, "mistakes": mistakes}
 
 
@@ -144,6 +160,7 @@ def page(text: str, cells: Cells) -> str:
     made["default"] = of_default(measured)
     pools = json.loads(weighted_pools.RESULT.read_text())["units"]
     made["weighted pools"] = of_weighted_pools(pools)
+    made["monitors"] = of_monitors(json.loads(monitor.RESULT.read_text())["units"])
     for name, table in made.items():
         begin = BEGIN.format(name)
         before, there, after = text.partition(begin)
