@@ -3,7 +3,8 @@
     python -m experiments.columns.spread [--samples 40] [--processes N]
 
 The plants of ``mixed`` and the swapped numbers of ``swapped``, with seeds of their own, for several
-values of ``flag_spread`` of ``sparker.decorrelate``. Writes ``spread.json``.
+values of ``flag_spread`` of ``sparker.decorrelate``. The numbers have twice the noise, since with
+less nearly all are found with any spread. Writes ``spread.json``.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def measured(work: Work) -> tuple[Work, float]:
     if plant == SWAPPED:
         reference: Any
         data: Any
-        (reference, data), n_toys = swapped.pair(seed), swapped.N_TOYS
+        (reference, data), n_toys = swapped.pair(seed, 2 * swapped.NOISE), swapped.N_TOYS
     else:
         (reference, data), n_toys = mixed.pair(plant, seed), mixed.N_TOYS
     with warnings.catch_warnings():

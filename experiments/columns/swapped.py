@@ -25,14 +25,16 @@ N_REFERENCE, N_DATA, N_TOYS = 2000, 400, 39
 N_SWAPPED = 12  # 3 % of the data rows
 NUMBERS = [f"number {i}" for i in range(7)]
 LEVELS = (5, 7, 8)
+NOISE = 0.05
+"""Of each number, in units of the factors that it shares with others."""
 FIRST_SEED = 100
 
 
-def rows(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+def rows(rng: np.random.Generator, n: int, noise: float) -> dict[str, np.ndarray]:
     """Ordinary rows: log-normal numbers that share two factors, and independent categories."""
     angles = np.linspace(0, np.pi / 2, len(NUMBERS))
     shared = rng.normal(size=(n, 2)) @ np.array([np.cos(angles), np.sin(angles)])
-    numbers = np.exp(0.5 * (shared + 0.05 * rng.normal(size=shared.shape)))
+    numbers = np.exp(0.5 * (shared + noise * rng.normal(size=shared.shape)))
     table = dict(zip(NUMBERS, numbers.T, strict=True))
     for n_levels in LEVELS:
         often = np.arange(n_levels, 0, -1)
@@ -41,10 +43,10 @@ def rows(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     return table
 
 
-def pair(seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def pair(seed: int, noise: float = NOISE) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """A reference, and data in which some rows have two numbers of another row."""
     rng = np.random.default_rng(seed)
-    reference, data = rows(rng, N_REFERENCE), rows(rng, N_DATA)
+    reference, data = rows(rng, N_REFERENCE, noise), rows(rng, N_DATA, noise)
     for row in rng.choice(N_DATA, N_SWAPPED, replace=False):
         other = rng.integers(N_DATA)
         for name in rng.choice(NUMBERS, 2, replace=False):
