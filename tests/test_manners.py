@@ -47,6 +47,8 @@ with tempfile.TemporaryDirectory() as folder:
 check("report")
 sparker.AnytimeMonitor.start(reference).look(data)
 check("anytime")
+sparker.Monitor(reference, alpha=0.5, n_toys=49).look(data)
+check("monitor")
 """
 
 
@@ -56,9 +58,8 @@ def test_no_setting_of_the_process_is_changed():
     environment |= {"SPARKER_CACHE": "", "MPLBACKEND": "agg"}
     command = [sys.executable, "-W", "ignore", "-c", QUIET]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == ["import []", "test []", "report []", "anytime []"], (
-        done.stdout + done.stderr
-    )
+    quiet = [f"{what} []" for what in ("import", "test", "report", "anytime", "monitor")]
+    assert done.stdout.splitlines() == quiet, done.stdout + done.stderr
 
 
 def test_after_fifty_sizes_few_programs_are_held_and_those_of_the_caller_are_kept(monkeypatch):
