@@ -283,9 +283,9 @@ def _verdict(values: Mapping[str, Any]) -> Iterator[str]:
     ranked = _ranked(values)
     if ranked is None:
         above = int(np.sum(values["null_combined_score"] >= values["combined_score"]))
-        possible = [(above + 1) / (values["n_toys"] + 1), above / values["n_toys"]]
-        if values["above"] != above or values["p_value"] not in possible:
-            yield f"its p-value is {values['p_value']}, and its scores give {possible[0]:.6g}"
+        p_value = (above + 1) / (values["n_toys"] + 1)
+        if values["above"] != above or values["p_value"] != p_value:
+            yield f"its p-value is {values['p_value']}, and its scores give {p_value:.6g}"
         return
     for name, said, found in (
         ("p_value", values["p_value"], ranked.p_value),
@@ -311,7 +311,7 @@ def _ranked(values: Mapping[str, Any]) -> Ranked | None:
     families, stop = families_of(values["readings"]), values["settings"]["stop"]
     if stop is None:
         return rank(table, rule, families)
-    sequential = Sequential(exceedances=int(stop["exceedances"]), table=int(stop["table"]))
+    sequential = Sequential(exceedances=int(stop["exceedances"]), first=int(stop["first"]))
     return sequential.rank(table, rule, complete=True, families=families)
 
 
