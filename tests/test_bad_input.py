@@ -395,10 +395,6 @@ def test_groups_are_cut_to_a_number_of_rows(group_rows):
         ({"combine": "minimum"}, "combine must be .*, got 'minimum'"),
         ({"preprocess": "whiten"}, "preprocess must be .*, got 'whiten'"),
         ({"stop": True}, "stop must be .*, got True"),
-        (
-            {"stop": sparker.Sequential(table=40)},
-            "n_toys .* 40 toys that set the scale",
-        ),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

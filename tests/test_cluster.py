@@ -133,7 +133,7 @@ def test_a_full_store_needs_no_worker(client, tmp_path):
 
 
 def test_stopping_early_cancels_what_is_not_needed(client, slow):
-    settings = {"n_toys": 400, "stop": sparker.Sequential(exceedances=1, table=10)}
+    settings = {"n_toys": 400, "stop": sparker.Sequential(exceedances=1, first=10)}
     slow = functools.partial(slow, pause=0.02)
     found = run(statistic=slow, cluster=client, **settings)
     assert_same_but_for_the_name(found, run(statistic=mean_shift, **settings))

@@ -86,12 +86,12 @@ def test_a_family_that_is_lost_everywhere_decides_nothing():
 
 
 def test_stopping_early_goes_on_with_the_other_families():
-    stop = sparker.Sequential(exceedances=3, table=10)
+    stop = sparker.Sequential(exceedances=3, first=10)
     near = outcome(portfolio(lambda number: number % 7 == 0), 0.0, stop=stop)
     assert near.p_value > 0.1
-    assert near.n_toys < 29  # it did stop
+    assert near.n_toys < 39  # it did stop
     far = outcome(portfolio(lambda number: number % 7 == 0), stop=stop)
-    assert far.p_value == 1 / 30
+    assert far.p_value == 1 / 40
 
 
 @pytest.fixture

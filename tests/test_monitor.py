@@ -110,12 +110,11 @@ def test_of_a_larger_reference_a_random_part_is_used_and_said():
 
 
 @pytest.mark.parametrize(
-    ("alpha", "looks", "stop", "least"),
-    [(0.01, None, Sequential(), 129), (0.01, None, None, 99), (0.05, 20, Sequential(), 429)],
+    ("alpha", "looks", "least"), [(0.01, None, 99), (0.05, 20, 399), (0.1, None, 9)]
 )
-def test_toys_are_enough_for_an_alarm_and_fewer_are_refused(alpha, looks, stop, least):
-    assert fewest_toys(alpha, looks, stop) == least
-    settings = {"alpha": alpha, "looks": looks, "stop": stop, **PLAIN}
+def test_toys_are_enough_for_an_alarm_and_fewer_are_refused(alpha, looks, least):
+    assert fewest_toys(alpha, looks) == least
+    settings = {"alpha": alpha, "looks": looks, **PLAIN}
     assert sparker.Monitor(normal(0, 100), **settings).config.n_toys == max(300, least)
     sparker.Monitor(normal(0, 100), n_toys=least, **settings)
     with pytest.raises(ValueError, match=f"n_toys must be at least {least}"):
@@ -123,7 +122,7 @@ def test_toys_are_enough_for_an_alarm_and_fewer_are_refused(alpha, looks, stop, 
 
 
 def test_the_fewest_toys_do_raise_an_alarm():
-    monitor = made(alpha=0.05, looks=2, n_toys=fewest_toys(0.05, 2, Sequential()))
+    monitor = made(alpha=0.05, looks=2, n_toys=fewest_toys(0.05, 2))
     assert monitor.look(shifted(1) + 5).corrected_p_value == pytest.approx(0.05)
     assert monitor.history[0].alarm
 

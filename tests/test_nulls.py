@@ -560,6 +560,9 @@ def test_where_labellings_are_few_all_are_tried_and_the_seed_does_not_matter(opt
             f"labels can be given in {n_ways} ways only; all were tried, and no p-value below "
             f"{1 / n_ways:.2g} is possible",
         )
+    stop = sparker.Sequential(exceedances=1, first=10)  # without effect: all are tried
+    stopped = run(reference, data, n_toys=300, stop=stop, **options)
+    assert (stopped.n_toys, stopped.p_value) == (n_ways - 1, results[0].p_value)
     if n_ways > 2:
         fewer = run(reference, data, n_toys=n_ways - 2, **options)
         assert fewer.n_toys == n_ways - 2

@@ -110,12 +110,13 @@ def test_a_sample_is_tested_as_a_users_would_be(monkeypatch):
 def test_other_settings_of_the_test_pass_through():
     stopped = sparker.power_study(
         POOL, ANOMALIES, [0.0], n_toys=99, n_tests=10, **CHEAP,
-        stop=sparker.Sequential(exceedances=5, table=20),
+        stop=sparker.Sequential(exceedances=5, first=20),
     )  # fmt: skip
     assert stopped.settings["stop"]["exceedances"] == 5
-    high = stopped.points[0].p_values[stopped.points[0].p_values > 0.1]
-    assert len(high)
-    np.testing.assert_allclose(5 / high, np.round(5 / high))
+    p = stopped.points[0].p_values
+    whole = np.array([np.isclose(p * (n + 1), np.round(p * (n + 1))) for n in (20, 40, 80, 99)])
+    assert np.all(whole.any(0))
+    assert not np.all(whole[-1])
     simulated = sparker.power_study(
         background, ANOMALIES, [0.0], n_toys=19, n_tests=2, **CHEAP,
         null=sparker.Simulator(background),

@@ -67,7 +67,7 @@ KINDS = {
     "simulator": {"null": sparker.Simulator(draw_rows)},
     "pool": {"null": sparker.Simulator(np.random.default_rng(9).normal(size=(300, 2)))},
     "function": {"statistic": mean_shift, "config": None, "widths": None},
-    "stopped": {"stop": sparker.Sequential(exceedances=3, table=10), "n_toys": 39},
+    "stopped": {"stop": sparker.Sequential(exceedances=3, first=10), "n_toys": 39},
     "expected": {"expected": 48.0, "reference_weights": np.tile([1.0, 2.0], 100)},
     "options": {
         "config": sparker.FitConfig(

@@ -142,10 +142,10 @@ def test_a_store_changes_no_bit_and_nothing_is_made_twice(kind, tmp_path, fits):
 
 def test_another_verdict_on_the_same_toys_needs_no_new_ones(store, fits):
     other = run(store=store, combine=sparker.product)
-    stopped = run(store=store, stop=sparker.Sequential(exceedances=1, table=10))
+    stopped = run(store=store, stop=sparker.Sequential(exceedances=1, first=10))
     assert fits == []
     assert other.settings["combine"] == "product"
-    assert stopped.n_toys == 1
+    assert stopped.n_toys == 10
 
 
 def test_more_toys_continue_where_fewer_ended(store, fits):

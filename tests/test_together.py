@@ -248,11 +248,3 @@ def test_options_that_go_together_get_to_the_files():
     own = ["--statistic", "sparker", "--kernels", "3"]  # named, but no other than usual
     done = CliRunner().invoke(main, ["test", "no.npy", "nothing.npy", *own])
     assert "no.npy" in done.stderr
-
-
-def test_settings_of_a_power_study_are_checked_with_its_own_number_of_toys():
-    stop = sparker.Sequential(table=400)
-    with pytest.raises(ValueError, match=r"more than the 400 toys that set the scale .* got 300"):
-        study(REFERENCE, DATA, stop=stop)
-    with pytest.raises(ValueError, match="does not go with a power study"):  # and not the former
-        study(REFERENCE, DATA, stop=stop, n_toys=1000, **ARGUMENTS["groups"])

@@ -3,8 +3,8 @@
     python -m experiments.power.stopping --data DIR [--processes 2] [--seconds 2400]
 
 The 20 known problems of docs/power.md. One table of 300 toys for each sample is ranked twice: all
-toys at once, as ``sparker.test`` does, and in turn, with the first toys as the scale
-(``sparker.Sequential``). Adds to ``stopping.json``, and prints the mean power of both.
+toys at once, as ``sparker.test`` does, and with ``sparker.Sequential``. Adds to ``stopping.json``,
+and prints the mean power of both and their difference.
 """
 
 import os
@@ -19,14 +19,14 @@ from experiments.power.product_problems import problems
 
 import sparker
 from sparker.calibration.pvalues import rank
+from sparker.calibration.settings import plain
 from sparker.statistics.contract import families_of
 
 RESULT = Path(__file__).parent / "stopping.json"
 N_TOYS, N_SAMPLES, ALPHA = 300, 40, 0.05
-SETTINGS = {"toys": N_TOYS, "alpha": ALPHA}
+STOP = sparker.Sequential()
+SETTINGS = {"toys": N_TOYS, "alpha": ALPHA, "stop": plain(STOP)}
 TABLES = ("twelve", "toys")
-SCALES = (30, 60, 100)
-"""Toys that set the scale."""
 
 
 def both(name: str, number: int) -> dict[str, Any]:
@@ -39,14 +39,10 @@ def both(name: str, number: int) -> dict[str, Any]:
         )
     table = np.vstack([result.statistics, result.null_statistics])
     families = families_of(result.readings)
-    found = {"all": rank(table, sparker.harmonic, families).p_value}
-    for scale in SCALES:
-        stop = sparker.Sequential(table=scale)
-        ranked = stop.rank(table, sparker.harmonic, complete=True, families=families)
-        assert ranked is not None
-        found[f"{scale}"] = ranked.p_value
-        found[f"toys {scale}"] = ranked.n_toys + scale
-    return found
+    ranked = STOP.rank(table, sparker.harmonic, complete=True, families=families)
+    assert ranked is not None
+    everything = rank(table, sparker.harmonic, families)
+    return {"all": everything.p_value, "stopped": ranked.p_value, "toys": ranked.n_toys}
 
 
 def main() -> None:
@@ -59,12 +55,24 @@ def main() -> None:
     todo = [(name, number) for number in range(N_SAMPLES) for name in names]
     units.run(options, "python -m experiments.power.stopping --data DIR", SETTINGS, todo, both)
     found = units.read(options.output, SETTINGS)
-    for way in ("all", *map(str, SCALES)):
-        power = [
-            np.mean([one[way] <= ALPHA for key, one in found.items() if key.startswith(f"{name};")])
-            for name in names
-        ]
-        print(f"{way}: mean power {np.mean(power):.3f}")
+    hits = {
+        name: np.array(
+            [
+                [one[way] <= ALPHA for way in ("all", "stopped")]
+                for key, one in found.items()
+                if key.startswith(f"{name};")
+            ]
+        )
+        for name in names
+    }
+    measured = [of.astype(float) for of in hits.values() if len(of)]
+    power = np.mean([of.mean(0) for of in measured], axis=0)
+    lost = [of[:, 0] - of[:, 1] for of in measured]
+    error = np.sqrt(sum(one.var() / len(one) for one in lost)) / len(lost)
+    print(
+        f"{len(found)} samples of {len(measured)} problems: mean power {power[0]:.3f} of all toys, "
+        f"{power[1]:.3f} with early stopping, {power[0] - power[1]:.3f} +- {error:.3f} less"
+    )
 
 
 if __name__ == "__main__":

@@ -160,11 +160,6 @@ class TestConfig:
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")
-        elif self.stop is not None and is_number(self.n_toys, most=self.stop.table):
-            found.append(
-                f"n_toys must be more than the {self.stop.table} toys that set the scale where "
-                f"tests stop early, got {self.n_toys}; raise it, or give stop=None"
-            )
         return found
 
     def _problems_of_systematics(self) -> list[str]:

@@ -187,7 +187,7 @@ class Experiment(NamedTuple):
     ) -> TestResult:
         """Everything there is to say."""
         config, prepared = self.config, self.plan.prepared
-        n_made = len(ranked.score) + (config.stop.table if config.stop else 0)
+        n_made = len(ranked.score)
         labels = self.intake.encoding.labels
         found = interpret(self.observed, self.statistic, prepared, table, ranked, n_made, labels)
         explaining = time.perf_counter()
@@ -285,11 +285,7 @@ def planned(
             f"labels can be given in {n_labellings} ways only; all were tried, and no p-value "
             f"below {1 / n_labellings:.2g} is possible",
         )
-        if config.stop is not None:
-            raise ValueError(
-                f"labels can be given in {n_labellings} ways only, and all of them are tried; "
-                "there is nothing to stop early, so leave stop out"
-            )
+        config = replace(config, stop=None)
     # The largest toy meets every limit there is, now rather than hours into the calibration.
     largest = largest_toy(observed.expected, n_toys, seed)
     _, prepared, all_toys = plan.prepared

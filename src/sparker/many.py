@@ -98,11 +98,10 @@ def test_many(
     given = named(samples)
     if not is_number(fdr, above=0, below=1):
         raise ValueError(f"fdr must lie between 0 and 1, got {fdr!r}")
-    n_aside = 0 if config.stop is None else config.stop.table
     if "n_toys" not in settings:
-        config = replace(config, n_toys=max(300, int(np.ceil(len(given) / fdr)) - 1 + n_aside))
+        config = replace(config, n_toys=max(300, int(np.ceil(len(given) / fdr)) - 1))
     together.check({*config.features, "many"})
-    _check_fdr(fdr, config, len(given), n_aside)
+    _check_fdr(fdr, int(config.n_toys), len(given))
     rows: Any = reference
     if not callable(config.reference_weights):  # which are given rows as they came
         rows = as_table("reference", reference)
@@ -181,13 +180,12 @@ def _tested(
         return error
 
 
-def _check_fdr(fdr: float, config: TestConfig, n_samples: int, n_aside: int) -> None:
-    n_compared = int(config.n_toys) - n_aside
-    if fewest_listed(n_samples, fdr, 1 / (n_compared + 1)) is None:
+def _check_fdr(fdr: float, n_toys: int, n_samples: int) -> None:
+    if fewest_listed(n_samples, fdr, 1 / (n_toys + 1)) is None:
         raise ValueError(
-            f"{n_compared} toys resolve p-values down to {1 / (n_compared + 1):.2g}, so no sample "
-            f"could be listed at fdr = {fdr:g}; ask for {int(np.ceil(1 / fdr)) - 1 + n_aside} or "
-            "more by n_toys, or for a larger fdr"
+            f"{n_toys} toys resolve p-values down to {1 / (n_toys + 1):.2g}, so no sample could be "
+            f"listed at fdr = {fdr:g}; ask for {int(np.ceil(1 / fdr)) - 1} or more by n_toys, or "
+            "for a larger fdr"
         )
 
 

@@ -117,8 +117,8 @@ class Monitor:
         _check_level(alpha, looks)
         table, config = _with_weights(as_table("reference", reference), config)
         if "n_toys" not in given:
-            config = replace(config, n_toys=max(300, fewest_toys(alpha, looks, config.stop)))
-        _check_toys(int(config.n_toys), alpha, looks, config.stop)
+            config = replace(config, n_toys=max(300, fewest_toys(alpha, looks)))
+        _check_toys(int(config.n_toys), alpha, looks)
         self.reference, self.config = _with_vectors(table, config)
         self.alpha, self.looks = alpha, looks
         self.history: list[LookRecord] = []
@@ -323,16 +323,14 @@ class Monitor:
         )
 
 
-def fewest_toys(alpha: float, looks: int | None, stop: Sequential | None) -> int:
+def fewest_toys(alpha: float, looks: int | None) -> int:
     """Return the number of toys with which a look can raise an alarm.
 
     Args:
         alpha: the level of all looks together.
         looks: their number.
-        stop: when a test stops early; its first toys set the scale and are not compared.
     """
-    needed = int(np.ceil((1 if looks is None else looks) / alpha * (1 - 1e-12))) - 1
-    return needed + (0 if stop is None else stop.table)
+    return int(np.ceil((1 if looks is None else looks) / alpha * (1 - 1e-12))) - 1
 
 
 def _check_level(alpha: float, looks: int | None) -> None:
@@ -342,8 +340,8 @@ def _check_level(alpha: float, looks: int | None) -> None:
         raise ValueError(f"looks must be a whole number from 1 to {MAX_LOOKS:,}, got {looks!r}")
 
 
-def _check_toys(n_toys: int, alpha: float, looks: int | None, stop: Sequential | None) -> None:
-    fewest = fewest_toys(alpha, looks, stop)
+def _check_toys(n_toys: int, alpha: float, looks: int | None) -> None:
+    fewest = fewest_toys(alpha, looks)
     if n_toys < fewest:
         raise ValueError(
             f"n_toys must be at least {fewest} for an alarm at alpha = {alpha:g}"

@@ -93,18 +93,18 @@ def heard(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
     return np.where(finite, t, np.where(finite.any(axis=1, keepdims=True), -np.inf, np.inf))
 
 
-def tied(t: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:  # (n, m) -> (n, m)
+def tied(t: np.ndarray) -> np.ndarray:  # (n, m) -> (n, m)
     """Values that differ by rounding alone made equal, so that they count as ties.
 
-    Each column is rounded to 1e-9 of its unit: the 90 % quantile of its absolute values among the
-    rows of ``like``, or among all rows. What is not finite stays as it is.
+    Each column is rounded to 1e-9 of its unit: the 90 % quantile of its absolute values. What is
+    not finite stays as it is.
 
     >>> import numpy as np
     >>> t = tied(np.array([[0.1 + 0.2], [0.3], [0.3001], [np.inf]]))[:, 0]
     >>> bool(t[0] == t[1]), bool(t[1] == t[2]), float(t[3])
     (True, False, inf)
     """
-    size = np.abs(t if like is None else like)
+    size = np.abs(t)
     size = np.where(np.isfinite(size), size, 0)
     # Not the largest value: one row that is far out must not make all the others ties.
     unit = np.quantile(size, 0.9, axis=0, method="lower")

@@ -153,6 +153,7 @@ def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt:
 
 def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     from sparker import detect
+    from sparker.calibration.sequential import Sequential
 
     check_together()
     settings = fit_settings(options, anneal=options.pop("annealed"))
@@ -160,8 +161,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     outputs = {f"--{name}": options[name] for name in ("report", "rows", "save")}
     read = [reference, data, options["pool"], *files_of(options["systematic"])]
     check_outputs(outputs, [*read, *picture_folder(options["images"])])
-    stop = _stop(options["stop"])
-    _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
+    _check_reach(options["alpha"], settings["n_toys"])
     shown_text, shown_images = (options[name] for name in ("text", "images"))
     if options["embed"]:  # texts and pictures that are compared travel into the report themselves
         shown_text = shown_images = None
@@ -201,6 +201,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
             detect.run_toys(first, second, only=options["only"], cluster=cluster, **settings)
             say_made(options["only"], options["store"], settings["n_toys"])
             return
+        stop = Sequential() if options["stop"] else None
         found = detect.test(first, second, stop=stop, cluster=cluster, **settings)
     result = replace(found, files=(reference, data))
     second, images = of_rows(found.data_rows, second, images)
@@ -335,18 +336,12 @@ def _floor(alpha: float | None, result: "TestResult") -> str:
     )
 
 
-def _check_reach(alpha: float | None, n_compared: int) -> None:
+def _check_reach(alpha: float | None, n_toys: int) -> None:
     """Refuse a level that no outcome could reach, before hours are spent on it."""
-    if alpha is not None and 0 < n_compared < 1 / alpha - 1:
-        missing = math.ceil(1 / alpha - 1) - n_compared
+    if alpha is not None and 0 < n_toys < 1 / alpha - 1:
+        missing = math.ceil(1 / alpha - 1) - n_toys
         raise BadInput(
-            f"{n_compared} experiments resolve p-values down to {1 / (n_compared + 1):.2g}, so "
+            f"{n_toys} experiments resolve p-values down to {1 / (n_toys + 1):.2g}, so "
             f"nothing could be an anomaly at --alpha {alpha:g}; ask for {missing} more by "
             "--toys, or for a larger --alpha"
         )
-
-
-def _stop(wanted: bool) -> Any:
-    from sparker.calibration.sequential import Sequential
-
-    return Sequential() if wanted else None

@@ -654,5 +654,5 @@ def _ranked(found: Result) -> Ranked | None:
     families, stop = families_of(found.readings), found.settings["stop"]
     if stop is None:
         return rank(table, rule, families)
-    sequential = Sequential(exceedances=int(stop["exceedances"]), table=int(stop["table"]))
+    sequential = Sequential(exceedances=int(stop["exceedances"]), first=int(stop["first"]))
     return sequential.rank(table, rule, complete=True, families=families)
