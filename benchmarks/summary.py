@@ -56,15 +56,6 @@ def against_torch(folder):
         yield what, "2 cores", f"{ours:.3f} ms", aim, f"{row['ratio']:.1f} x plain PyTorch"
 
 
-def larger(folder, platform, device):
-    for row in rows_of(folder, f"larger_than_memory-{platform}"):
-        what = f"{row['shape']}, streamed: {row['toys']} toys, {row['steps']} steps"
-        most = row["resident_before_gib"] + row["resident_grown_gib"]
-        measured = f"{row['seconds']:.0f} s, at most {most:.1f} GiB resident"
-        ratio = row["in_memory_gib"] / most
-        yield what, device, measured, "bounded", f"{ratio:.0f} x less than in memory"
-
-
 def main():
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "results"
     print("| what | where | measured | aim | ratio |\n|---|---|---|---|---|")
@@ -74,8 +65,6 @@ def main():
         *whole(folder, "gpu", "H200", cifar),
         *against_torch(folder),
         *whole(folder, "cpu", "2 cores", {"1-D": ("90 s", None)}),
-        *larger(folder, "gpu", "H200"),
-        *larger(folder, "cpu", "2 cores"),
     ):
         print("|", " | ".join(line), "|")
 

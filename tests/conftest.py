@@ -42,7 +42,7 @@ jax.config.update("jax_platforms", "cpu")
 
 
 LONGEST = (
-    *("stream", "cluster", "report", "result", "scan", "store", "baselines", "cli", "batch"),
+    *("cluster", "report", "result", "scan", "store", "baselines", "cli", "batch"),
     *("nulls", "estimator", "levels", "power", "plots", "memory", "pvalues", "reference_fit"),
     *("terminal", "insight", "monitor", "watch", "compile_cache", "robustness", "experiments"),
     *("columns", "any_table", "widths", "archives", "outputs", "poisoned_files", "site"),

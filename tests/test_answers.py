@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from plain_encoding import plain_encoding
 from scipy.stats import binom
 
 import sparker
@@ -16,7 +17,7 @@ from sparker.findings import bound, columns, explain, mixtures, orders, regions,
 from sparker.findings.bound import AtLeast
 from sparker.findings.frames import as_frame
 from sparker.nulls import Permutation, samples
-from sparker.tables.encoding import Feature, plain_encoding
+from sparker.tables.encoding import Feature
 from sparker.tables.frames import library_of
 
 N_REFERENCE, N_DATA, N_PLANTED = 600, 150, 20
@@ -627,7 +628,6 @@ KNOWN = {
     "weights": {"reference_weights": np.linspace(1, 2, N_REFERENCE)},
     "expected": {"expected": 140.0},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 3)))},
-    "streamed": {},
     "groups": {"groups": (np.arange(N_REFERENCE) // 3, N_REFERENCE + np.arange(N_DATA) // 3)},
     "weights of both": {"reference_weights": lambda rows: np.exp(0.1 * rows[:, 0])},
     "few labellings": {"groups": (np.arange(N_REFERENCE) // 150, 9 + np.arange(N_DATA) // 150)},
@@ -638,14 +638,6 @@ KNOWN = {
 def test_every_kind_of_test_has_answers(name, tmp_path):
     reference, data = planted()
     settings = {"n_toys": 39, "statistic": spread} | KNOWN[name]
-    if name == "streamed":
-        del settings["statistic"]
-        settings |= {
-            "config": sparker.FitConfig(n_kernels=2),
-            "widths": sparker.WidthConfig(steps=10, n_widths=2),
-            "n_toys": 3,
-        }
-        reference = sparker.stream(reference)
     result = sparker.test(reference, data, **settings)
     found = result.answers
     if name not in ("few labellings", "strata"):
@@ -686,7 +678,7 @@ def test_of_very_many_reference_rows_some_are_enough(monkeypatch):
     observed = samples(*planted(), strata=strata, reference_weights=np.arange(1.0, 601))
     some, numbers = explain.enough(observed, np.random.default_rng(0))
     assert len(some.reference) == len(np.unique(numbers)) == 300
-    np.testing.assert_array_equal(some.reference.shown, observed.reference.shown[numbers])
+    np.testing.assert_array_equal(some.reference, observed.reference[numbers])
     np.testing.assert_array_equal(some.weights, observed.weights[numbers])
     np.testing.assert_array_equal(some.strata[0], strata[0][numbers])
     assert np.mean(outcome().ranking[:N_PLANTED] < N_PLANTED) > 0.8

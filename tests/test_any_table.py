@@ -19,7 +19,6 @@ from sparker.cli.main import main
 from sparker.config import TestConfig
 from sparker.detect import prepare
 from sparker.intake import two_samples
-from sparker.streaming.reference import as_reference
 
 properties = settings(
     max_examples=150,
@@ -198,11 +197,11 @@ def test_two_tables_become_numbers_or_are_refused(data):
     beside = data.draw(st.sampled_from([None] * 6 + ["groups", "strata", "reference_weights"]))
     how |= {beside: names[-1]} if beside else {}
     try:
-        intake = two_samples(as_reference(reference), rows, TestConfig(**how))
+        intake = two_samples(reference, rows, TestConfig(**how))
     except ValueError as error:
         refused(error)
         return
-    shown = intake.reference.shown
+    shown = intake.reference
     assert intake.data.shape[1] == shown.shape[1] == len(intake.encoding.features)
     assert np.isfinite(intake.data).all()
     assert np.isfinite(shown).all()

@@ -71,8 +71,8 @@ def load(kind, path, test=None):
         return pack(vars(sparker.Monitor.load(path)))
     if kind == MANIFEST:
         return stores.read_manifest(path.parent)
-    ((numbers, measured, models),) = read_chunks([path], test)
-    return numbers, {**measured._asdict(), **models._asdict()}
+    ((numbers, statistics, models, counts),) = read_chunks([path], test)
+    return numbers, {"statistics": statistics, "counts": counts, **models._asdict()}
 
 
 def same(one, other):

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 import sparker
 from sparker.calibration.settings import plain
 from sparker.cli.main import main
-from sparker.engine import ToysInMemory
+from sparker.engine import Toys
 from sparker.engine.sample import TwoSample, pad, stack
 from sparker.statistics import (
     MMD,
@@ -68,7 +68,7 @@ def own_points(batch: TwoSample, n_rows: int) -> TwoSample:
 
 def prepare(method, points: np.ndarray):
     """With settings from all rows there are."""
-    return method.prepare(points, len(points))
+    return method.prepare(points)
 
 
 def scales(prepared) -> np.ndarray:
@@ -81,8 +81,8 @@ def evaluate(method, batch: TwoSample, points=None, chunk: int = 2, seed: int = 
     basis = np.asarray(batch.points) if points is None else points
     prepared = prepare(method, basis.reshape(-1, basis.shape[-1]))
     numbers = range(len(batch.data_weight))
-    chunks = prepared.chunks(seed, ToysInMemory(batch.toys), numbers, chunk)
-    return np.concatenate([chunk.measured.statistics for chunk in chunks])
+    chunks = prepared.chunks(seed, Toys(batch.toys), numbers, chunk)
+    return np.concatenate([chunk.statistics for chunk in chunks])
 
 
 def samples(batch: TwoSample, toy: int) -> tuple[np.ndarray, ...]:
@@ -398,7 +398,7 @@ def test_a_toy_does_not_depend_on_its_company(method, n_features):
     batch = pool(n_features)
     whole = evaluate(method, batch)
     prepared = prepare(method, batch.points)
-    ((_, last, _),) = prepared.chunks(0, ToysInMemory(batch.toys), [2], 2)
+    ((_, last, _),) = prepared.chunks(0, Toys(batch.toys), [2], 2)
     np.testing.assert_allclose(last.statistics[0], whole[2], rtol=1e-6)
     assert last.statistics.shape == (1, max(len(prepared.readings), 1))
 
@@ -409,12 +409,12 @@ def test_settings_are_plain_and_memory_is_asked_for(method, n_features, monkeypa
     prepared = prepare(method, batch.points)
     json.dumps(plain(prepared.settings), allow_nan=False)
     for one in (batch, own_points(batch, N_ROWS)):
-        toys = ToysInMemory(one.toys)
+        toys = Toys(one.toys)
         assert 2 <= prepared.chunk_size(toys, 0, 10) <= 16
         assert 16 <= prepared.chunk_size(toys, 0, 10_000) <= 256
     monkeypatch.setattr("sparker.statistics.batched.free_memory", lambda: 1e3)
-    with pytest.raises(MemoryError, match="take fewer rows"):
-        prepared.chunk_size(ToysInMemory(batch.toys), 0, 10)
+    with pytest.raises(MemoryError, match=r"this statistic need about .* GiB are free; take a"):
+        prepared.chunk_size(Toys(batch.toys), 0, 10)
 
 
 @pytest.mark.parametrize(

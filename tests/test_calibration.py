@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-
 from sparker.calibration.chunk_file import KIND
+
 from sparker.calibration.plan import Recipe
 from sparker.calibration.store import Store, begun
 from sparker.calibration.toys import ChunkResult, Table, run, run_locally
-from sparker.engine import Ensemble
-from sparker.engine.measured import values_only
+from sparker.engine import Ensemble, Toys
 from sparker.engine.preprocess import unchanged
 from sparker.nulls import Permutation, samples
 from sparker.statistics.contract import Chunk
@@ -38,19 +37,15 @@ def prepared(drawn):
     observed = samples(REFERENCE, DATA)
     ready = Recipe(observed, Permutation(), unchanged, EachSample(mean_shift), 0).plan().prepared
 
-    class Counted:
-        def draw(self, numbers):
-            drawn.append(list(numbers))
-            return ready.toys.draw(numbers)
+    def draw(numbers):
+        drawn.append(list(numbers))
+        return ready.toys.draw(numbers)
 
-        def watched(self, on_part):
-            return self
-
-    return ready._replace(toys=Counted())
+    return ready._replace(toys=Toys(draw))
 
 
 def chunk_of(*numbers, models=None):
-    return Chunk(numbers, values_only(np.array([[float(i), -float(i)] for i in numbers])), models)
+    return Chunk(numbers, (np.array([[float(i), -float(i)] for i in numbers])), models)
 
 
 # The table.
@@ -62,8 +57,8 @@ def test_a_table_is_ordered_by_number_however_chunks_come():
     assert table.n_in_a_row == 0
     table.add(chunk_of(0, 1, 5))
     assert table.n_in_a_row == 4  # 4 is missing
-    np.testing.assert_array_equal(table.first(4).statistics[:, 0], [0, 1, 2, 3])
-    np.testing.assert_array_equal(table.first(4, start=2).statistics, [[2, -2], [3, -3]])
+    np.testing.assert_array_equal(table.first(4)[:, 0], [0, 1, 2, 3])
+    np.testing.assert_array_equal(table.first(4, start=2), [[2, -2], [3, -3]])
     with pytest.raises(KeyError):
         table.first(5)
 
@@ -86,7 +81,7 @@ def test_all_experiments_are_made_in_chunks_and_progress_is_told(prepared, drawn
     assert told == [0, 5, 10, 12]
     assert table.n_in_a_row == 12
     expected = [mean_shift(None, prepared.toys.draw([i]).alone(0)) for i in ALL]
-    np.testing.assert_array_equal(table.first(12).statistics, expected)
+    np.testing.assert_array_equal(table.first(12), expected)
 
 
 def test_what_a_store_has_is_not_made_again(prepared, drawn, tmp_path):
@@ -96,9 +91,7 @@ def test_what_a_store_has_is_not_made_again(prepared, drawn, tmp_path):
     table = run(prepared, range(8), seed=0, chunk=2, store=tmp_path, on_progress=told.append)
     assert drawn == [[2, 3], [4, 5]]
     assert told == [4, 6, 8]
-    np.testing.assert_array_equal(
-        table.first(8).statistics, run(prepared, range(8), seed=0, chunk=2).first(8).statistics
-    )
+    np.testing.assert_array_equal(table.first(8), run(prepared, range(8), seed=0, chunk=2).first(8))
 
 
 def test_toys_that_were_not_asked_for_are_no_progress(prepared, tmp_path):
@@ -141,8 +134,8 @@ def test_another_executor_makes_them_and_is_closed_once_it_is_not_needed(prepare
     table = run(prepared, ALL, seed=0, chunk=5, executor=backwards)
     assert drawn[0] == [11, 10, 9, 8, 7]
     assert closed == [True]
-    expected = run(prepared, ALL, seed=0, chunk=5).first(12).statistics
-    np.testing.assert_array_equal(table.first(12).statistics, expected)
+    expected = run(prepared, ALL, seed=0, chunk=5).first(12)
+    np.testing.assert_array_equal(table.first(12), expected)
     run(prepared, ALL, seed=0, chunk=5, executor=backwards, should_stop=lambda t: len(t.rows) > 4)
     assert closed == [True, True]
 

@@ -84,8 +84,8 @@ def at(wanted, act):
 def assert_same_but_for_the_name(one, other):
     """The same, whatever other function computed the same statistic."""
     assert one.p_value == other.p_value
-    np.testing.assert_array_equal(one.observed.statistics, other.observed.statistics)
-    np.testing.assert_array_equal(one.null.statistics, other.null.statistics)
+    np.testing.assert_array_equal(one.statistics, other.statistics)
+    np.testing.assert_array_equal(one.null_statistics, other.null_statistics)
 
 
 @functools.cache

@@ -10,7 +10,6 @@ import sparker
 from sparker import config
 from sparker.calibration.pvalues import rank
 from sparker.detect import prepare
-from sparker.engine.measured import values_only
 from sparker.statistics.contract import Chunk
 
 pytestmark = pytest.mark.unit
@@ -101,7 +100,7 @@ def filled(experiment, values):
     """A table of so many experiments, whose only column has these values."""
     table = experiment.run([])
     numbers = range(len(values))
-    table.add(Chunk(numbers, values_only(np.asarray(values, float)[:, None])))
+    table.add(Chunk(numbers, (np.asarray(values, float)[:, None])))
     return table
 
 
@@ -187,15 +186,3 @@ def test_data_that_are_reference_rows_are_never_tested_in_silence(settings):
     with pytest.warns(sparker.DataWarning, match="all 10 data rows stand in the reference, too"):
         result = sparker.test(REFERENCE, REFERENCE[:10], **settings)
     assert [one.code for one in result.warnings] == ["shared rows"]
-
-
-def test_data_that_are_rows_of_a_streamed_reference_are_not_either():
-    points = RNG.normal(size=(150_000, 2))
-    with pytest.warns(sparker.DataWarning, match=r"^at least \d\d of the 40 data rows stand in"):
-        found = prepare(sparker.stream(points), points[:40], sparker.TestConfig())
-    assert [one.code for one in found.intake.cautions] == ["shared rows"]
-    far = DATA.copy()
-    far[3, 1] = 1e30
-    with pytest.warns(sparker.DataWarning, match="1 of the 10 in column 1"):
-        found = prepare(sparker.stream(points), far, sparker.TestConfig())
-    assert [one.code for one in found.intake.cautions] == ["far values"]

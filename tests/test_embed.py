@@ -362,7 +362,6 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert DATA[0] in (tmp_path / "r.html").read_text()
     assert sparker.load("r.npz").texts == DATA
     for options, said in (
-        (["--embed", "tfidf", "--stream"], "--embed"),
         (["--embed", "tfidf", "--null", "simulator", "--pool", "old.csv"], "used nowhere else"),
         (["--embed", "nothing"], "there is no embedder"),
     ):

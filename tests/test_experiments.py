@@ -234,7 +234,7 @@ def test_a_plain_loop_trains_as_the_engine_does():
     drawn, setting = Readings(quick=True), ours(quick=True)
     plan = replace(setting.widths, steps=200).schedule(drawn.problem.basis)
     samples = sparker.engine.TwoSample(*(part[:20] for part in drawn.samples))
-    engine = sparker.engine.fit_many(0, samples, plan, setting.config).measured.statistics[..., 0]
+    engine = sparker.engine.fit_many(0, samples, plan, setting.config).statistics[..., 0]
     plain = statistics(samples, plan, Training(), *trained(samples, plan, Training()))
     # They start on other points, which decides where narrow kernels end; wide ones forget it.
     np.testing.assert_allclose(plain.mean(0)[:4], engine.mean(0)[:4], rtol=0.15)

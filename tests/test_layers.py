@@ -14,7 +14,6 @@ PACKAGE = Path(sparker.__file__).parent
 LEVELS = {
     "system": 0, "together": 0, "ordinary": 0,
     "tables": 1, "embed": 1, "engine": 1,
-    "streaming": 2, "benchmarks": 2,
     "statistics": 3,
     "nulls": 4,
     "calibration": 5, "betting": 5,
@@ -75,7 +74,7 @@ def test_every_room_has_a_level():
         ("engine", "from sparker.engine.widths import linear", []),
         ("engine", "def lazy():\n    from sparker.nulls.pool import Pool", ["nulls"]),
         ("engine", "if TYPE_CHECKING:\n    import sparker.detect", ["detect"]),
-        ("engine", "from sparker import test, stream", ["detect", "streaming"]),
+        ("engine", "from sparker import test, WidthConfig", ["detect"]),
         ("engine", "from sparker import tables", ["tables"]),  # neither stands on the other
         ("tables", "from sparker.engine.sample import as_points", ["engine"]),
         ("system", "from sparker import __version__", []),

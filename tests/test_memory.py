@@ -1,6 +1,7 @@
 """Memory: what a chunk is planned to take is what the compiler then allocates, or less."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -77,7 +78,7 @@ def allocations(config, n_toys, n_rows, d, n_widths, n_explored, own):
                 (progress, one_of[0]),
                 (steps, spans, numbers, one_of[1], config.rates),
             ),
-            (programs.finish_chunk, progress, (steps, explored, config.rates)),
+            (programs.finish_chunk, progress, (steps, explored)),
         ):
             sizes = (
                 programs.run_part.lower(
@@ -92,9 +93,11 @@ def allocations(config, n_toys, n_rows, d, n_widths, n_explored, own):
 
 
 def toys_per_chunk(n_toys, *, n_rows, n_features, free_bytes=None, **shape):
-    need = memory.chunk_need(n_rows=n_rows, n_features=n_features, **GIVEN, **shape)
+    def need_of(n_rows):
+        return memory.chunk_need(n_rows=n_rows, n_features=n_features, **GIVEN, **shape)
+
     return memory.toys_per_chunk(
-        n_toys, need, n_rows=n_rows, n_features=n_features, free_bytes=free_bytes
+        n_toys, need_of, n_rows=n_rows, n_features=n_features, free_bytes=free_bytes
     )
 
 
@@ -109,8 +112,15 @@ def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
 
 
 def test_too_little_memory_is_said_in_numbers():
-    with pytest.raises(MemoryError, match=r"110000 rows .* need about \d\.\d GiB, 1\.0 GiB are"):
+    message = r"need about \d\.\d GiB for the 110,000 rows .* 1\.0 GiB are free; take a uniform"
+    with pytest.raises(MemoryError, match=message) as caught:
         toys_per_chunk(300, **CIFAR, own_points=False, free_bytes=GIB)
+    found = re.search(r"so that both have ([\d,]+) together", str(caught.value))
+    fit = int(found[1].replace(",", ""))
+    assert toys_per_chunk(300, **CIFAR | {"n_rows": fit}, own_points=False, free_bytes=GIB) == 2
+    more = CIFAR | {"n_rows": int(1.02 * fit)}
+    with pytest.raises(MemoryError):
+        toys_per_chunk(300, **more, own_points=False, free_bytes=GIB)
 
 
 @pytest.mark.parametrize(("n_toys", "size"), [(1, 2), (2, 2), (3, 4), (16, 16), (300, 64)])
@@ -144,7 +154,7 @@ def test_cores_share_memory_and_none_is_needed_that_does_not_fit(monkeypatch):
     assert memory.n_lanes(need, 4, chunk=256) == 3
     assert memory.n_lanes(need, 8) == 1  # with more features a chunk has all cores
     monkeypatch.setattr(memory, "free_memory", lambda n=1: need.fixed)
-    with pytest.raises(MemoryError, match="500000 rows"):
+    with pytest.raises(MemoryError, match="500,000 rows"):
         toys_per_chunk(300, **shape, own_points=False)
 
 

@@ -38,7 +38,7 @@ def test_a_look_is_a_test_with_early_stopping_of_the_whole_reference():
         normal(0, 400), shifted(1), n_toys=300, stop=Sequential(), seed=look.result.seed, **PLAIN
     )
     assert alone.p_value == look.result.p_value
-    np.testing.assert_array_equal(alone.null.statistics, look.result.null.statistics)
+    np.testing.assert_array_equal(alone.null_statistics, look.result.null_statistics)
     assert look.result.answers is not None
     quiet = monitor.look(normal(2))
     assert not quiet.alarm
@@ -78,7 +78,7 @@ def test_it_goes_on_from_its_file_as_if_it_had_never_stopped(tmp_path):
     assert repr(other) == repr(one)
     looks = [monitor.look(batch[:30]) for monitor in (one, other)]
     assert looks[0].result.p_value == looks[1].result.p_value
-    one_null, other_null = (look.result.null.statistics for look in looks)
+    one_null, other_null = (look.result.null_statistics for look in looks)
     np.testing.assert_array_equal(one_null, other_null)
     assert [monitor.look(batch, key="first") for monitor in (one, other)] == [None, None]
     assert one.history == other.history

@@ -37,7 +37,7 @@ def readings(reference, data, **settings):
     result = sparker.test(reference, data, **(SETTINGS | settings))
     assert result.warnings == ()
     assert not [note for note in result.notes if "finite" in note]
-    return result.p_value, np.asarray(result.observed.statistics)
+    return result.p_value, np.asarray(result.statistics)
 
 
 UNITS = {

@@ -18,14 +18,15 @@ from scipy.special import expit
 
 import sparker
 from sparker import plots
+from sparker.calibration import chunk_file, toys
 from sparker.calibration.pvalues import clopper_pearson, graded_score
 from sparker.engine import Fit
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
+from sparker.findings.interpret import _score_counts
 from sparker.findings.power import Power, PowerStudy
 from sparker.monitor import Look
 from sparker.plots.style import kernel_style
-from sparker.statistics import Reading
+from sparker.statistics import Reading, kernels
 
 N_REFERENCE, N_DATA, N_TOYS = 200, 50, 11
 HOSTILE = [
@@ -60,6 +61,13 @@ def mean_shift(rng, sample):
     return np.abs(means[1] - means[0])
 
 
+FEW_STEPS = {
+    "config": sparker.FitConfig(n_kernels=3),
+    "widths": sparker.WidthConfig(steps=20, n_widths=3),
+    "chunk": 4,
+}
+
+
 @functools.cache
 def run(**options):
     return sparker.test(*samples(), n_toys=N_TOYS, **options)
@@ -67,11 +75,7 @@ def run(**options):
 
 @pytest.fixture(scope="module")
 def result():
-    return run(
-        config=sparker.FitConfig(n_kernels=3),
-        widths=sparker.WidthConfig(steps=20, n_widths=3),
-        chunk=4,
-    )
+    return run(**FEW_STEPS)
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +95,8 @@ def smallest(result):
         readings=result.readings[one],
         p_by_reading=result.p_by_reading[one],
         p_by_family=result.p_by_reading[one],
-        observed=result.observed.at(one),
-        null=Measured(*(array[:, one] for array in result.null)),
+        statistics=result.statistics[one],
+        null_statistics=result.null_statistics[:, one],
         best=0,
         best_reading=0,
         models=Ensemble(mu[one, one, one], a[one, one], sigma[one]),
@@ -208,12 +212,14 @@ def test_where_there_are_no_kernels_it_is_said(name, without_kernels):
 @pytest.mark.parametrize("name", ["null_distribution", "p_across_widths", "score_distribution"])
 def test_toys_that_failed_are_no_hindrance(name, result):
     for failed in (slice(2), slice(None)):
-        statistics = result.null.statistics.astype(float)
+        statistics = result.null_statistics.astype(float)
         score = result.null_combined_score.astype(float)
         statistics[failed] = np.nan
         score[failed] = np.inf
-        null = result.null._replace(statistics=statistics)
-        lost = dataclasses.replace(result, null=null, null_combined_score=score)
+        lost = dataclasses.replace(
+            result, null_statistics=statistics, null_combined_score=score,
+            score_counts=np.delete(result.score_counts, 1 + np.arange(N_TOYS)[failed], axis=0),
+        )  # fmt: skip
         assert draws(OF_A_RESULT[name], lost)
 
 
@@ -305,7 +311,7 @@ def test_null_distribution(result):
         if i == 6:
             inside |= result.null_combined_score == edges[7]
         assert inside.sum() == n
-    statistics = np.concatenate([result.observed.statistics[None], result.null.statistics])
+    statistics = np.concatenate([result.statistics[None], result.null_statistics])
     families = [reading.family for reading in result.readings]
     score = graded_score(sparker.harmonic, statistics, families)[0]
     np.testing.assert_allclose(line.get_xdata(), score)
@@ -355,7 +361,7 @@ def test_p_across_widths(result):
     result = dataclasses.replace(result, best_reading=of_kernels)
     *families, clearest, together, floor = plots.p_across_widths(result)
     each = families[0]
-    above = np.sum(result.null.statistics >= result.observed.statistics, axis=0)
+    above = np.sum(result.null_statistics >= result.statistics, axis=0)
     p = (1 + above[:12].reshape(3, 4)) / (N_TOYS + 1)
     assert [line.get_label() for line in families] == list(sparker.engine.FAMILIES)
     assert len({line.get_marker() for line in families}) == 4
@@ -423,7 +429,8 @@ def test_score_distribution(result):
     x, y = points.get_xydata().T
     np.testing.assert_allclose(x, (np.flatnonzero(counts) + 0.5) / 20)
     np.testing.assert_array_equal(y, counts[counts > 0])
-    toys = result.null.score_counts[:, result.best]
+    toys = result.score_counts[1:]
+    assert len(toys) == N_TOYS
     middle = sum(toys) / N_TOYS
     spread = np.sqrt(sum((toys - middle) ** 2) / N_TOYS)
     high, edges, low = band.get_data()
@@ -435,16 +442,24 @@ def test_score_distribution(result):
     assert points.axes.get_yscale() == "log"
 
 
-def test_score_distribution_leaves_out_failed_toys(result):
-    t, counts = result.null.statistics.copy(), result.null.score_counts.astype(float)
-    t[4, 0], counts[4] = np.nan, 1e9
-    _, _, mean = plots.score_distribution(
-        dataclasses.replace(result, null=result.null._replace(statistics=t, score_counts=counts))
-    )
-    rest = np.delete(result.null.score_counts[:, result.best], 4, axis=0)
-    np.testing.assert_allclose(mean.get_data().values, rest.mean(0))
-    t[:] = np.nan
-    none = dataclasses.replace(result, null=result.null._replace(statistics=t))
+def test_scores_are_kept_of_the_first_toys_only(result, monkeypatch, tmp_path):
+    for module in (kernels, toys, chunk_file):
+        monkeypatch.setattr(module, "COUNTED", 5)  # in the midst of a chunk
+    settings = {**FEW_STEPS, "n_toys": N_TOYS, "explain": False, "store": tmp_path}
+    made, stored = (sparker.test(*samples(), **settings) for _ in range(2))
+    np.testing.assert_array_equal(made.score_counts, result.score_counts[:6])
+    np.testing.assert_array_equal(stored.score_counts, made.score_counts)
+
+
+def test_scores_of_toys_whose_fit_failed_are_left_out():
+    counts = {i: np.full((2, 20), i) for i in range(5)}
+    table = toys.Table(models=Ensemble(*np.zeros((3, 1))), score_counts=counts)
+    kept = _score_counts(table, np.array([1, 2, np.nan, 3]), 1)
+    np.testing.assert_array_equal(kept[:, 0], [0, 1, 3])
+
+
+def test_score_distribution_of_data_alone_has_no_band(result):
+    none = dataclasses.replace(result, score_counts=result.score_counts[:1])
     assert len(plots.score_distribution(none)) == 1
 
 
@@ -570,7 +585,7 @@ def test_what_cannot_be_drawn_against_is_said(observable, kernel, message, resul
 
 
 def test_trajectories(result):
-    fit = Fit(result.models, result.observed, np.bool_(True))
+    fit = Fit(result.models, result.t[:, None], result.score_counts, np.bool_(True))
     for feature in range(2):
         lines = plots.trajectories(fit, feature)
         for i, line in enumerate(lines):

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from plain_encoding import plain_encoding
 
 import sparker
 from sparker import report
@@ -28,7 +29,6 @@ from sparker.findings.bound import AtLeast
 from sparker.findings.regions import Condition
 from sparker.report.histograms import Beside, View, histogram
 from sparker.report.thumbnails import thumbnails
-from sparker.tables.encoding import plain_encoding
 
 N_REFERENCE, N_DATA, N_PLANTED = 200, 60, 15
 ONE = {"n_features": 1, "config": sparker.FitConfig(n_kernels=1)}

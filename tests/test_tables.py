@@ -22,16 +22,15 @@ import pyarrow.parquet
 import pytest
 import uproot
 from click.testing import CliRunner
+from plain_encoding import plain_encoding
 
 import sparker
 from sparker import intake
 from sparker.cli.main import main
 from sparker.config import TestConfig
 from sparker.intake import two_samples
-from sparker.streaming.reference import as_reference
 from sparker.tables import FileError, Table, apart, describe, files, read, source
 from sparker.tables.columns import choose
-from sparker.tables.encoding import plain_encoding
 from sparker.tables.errors import ColumnsError
 from sparker.tables.frames import as_table
 from sparker.tables.kinds import Kind, kind_of
@@ -271,7 +270,7 @@ def test_a_table_goes_where_arrays_go(make):
     assert np.asarray(reference, np.float32).dtype == np.float32
     with pytest.raises(ValueError, match="these columns hold no numbers: label"):
         np.asarray(read(make("data.csv", NAMED["events.csv"]), columns=["pt", "label"]))
-    intake = two_samples(as_reference(reference), data, TestConfig())
+    intake = two_samples(reference, data, TestConfig())
     np.testing.assert_array_equal(intake.data, MATRIX[:, :2])  # in the order of the reference
     assert intake.encoding.labels == ["pt", "eta"]
 
@@ -389,7 +388,7 @@ def as_csv(header, rows):
 def suspected(make, *texts):
     """What is said of first lines, of these files as reference and data."""
     tables = [read(make(f"{i}.csv", text)) for i, text in enumerate(texts)]
-    cautions = two_samples(as_reference(tables[0]), tables[1], TestConfig()).cautions
+    cautions = two_samples(tables[0], tables[1], TestConfig()).cautions
     return [caution.text for caution in cautions if caution.code == "header"]
 
 
@@ -783,9 +782,7 @@ def test_digits_of_data_frames_and_arrays_that_are_lost_are_said():
     assert as_table("data", np.column_stack([np.arange(20), WHOLE])).rounded == {1}
     assert as_table("data", np.column_stack([np.arange(20), WHOLE.astype(float)])).rounded == set()
     with pytest.warns(sparker.DataWarning, match="data has whole numbers beyond 2\\^53 in a, of"):
-        two_samples(
-            as_reference({"a": PT, "b": ETA}), {"a": WHOLE, "b": PT}, TestConfig(keep=["a"])
-        )
+        two_samples({"a": PT, "b": ETA}, {"a": WHOLE, "b": PT}, TestConfig(keep=["a"]))
 
 
 def test_ordinary_numbers_of_text_keep_their_digits(make):

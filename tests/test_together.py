@@ -11,7 +11,6 @@ import sparker
 from sparker import together
 from sparker.cli.main import main
 from sparker.engine import batch
-from sparker.streaming import fits
 from sparker.together import CONFLICTS, FEATURES, FRAMES, NEEDS, problems
 
 pytestmark = pytest.mark.unit
@@ -64,7 +63,7 @@ def test_names_in_the_table_are_features():
 
 
 def test_all_problems_are_said_at_once():
-    given = {"streamed", "groups", "expected", "memory", "data_weights"}
+    given = {"groups", "expected", "fdr", "data_weights"}
     found = problems(given)
     assert len(found) == 3
     with pytest.raises(ValueError, match=r"needs reference_weights") as caught:
@@ -101,9 +100,7 @@ ARGUMENTS = {
     "maximise": {"maximise": True, **SYSTEMATICS},
     "null": {"null": sparker.Permutation()},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
-    "scheme in memory": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
     "statistic": {"statistic": sparker.statistics.Frechet()},
-    "statistic in memory": {"statistic": sparker.statistics.Frechet()},
     "config": {"config": sparker.FitConfig()},
     "widths": {"widths": sparker.WidthConfig()},
     "embed": {"text": "0", "embed": len},
@@ -142,7 +139,7 @@ CALLS = {
 }  # fmt: skip
 IN_LIBRARY = [
     both for both in CONFLICTS
-    if both - {"streamed"} <= ARGUMENTS.keys() | CALLS.keys()
+    if both <= ARGUMENTS.keys() | CALLS.keys()
     and both != {"simulator", "group_rows"}  # only one scheme is given at a time
     and both != {"many", "some toys"}  # only one of them is called
     and both != {"some toys", "stop"}  # which run_toys leaves to test
@@ -155,7 +152,6 @@ def _no_fits(monkeypatch, tmp_path):
         pytest.fail("a fit was made before the error")
 
     monkeypatch.setattr(batch, "fit_chunk", train)
-    monkeypatch.setattr(fits, "_fit_chunk", train)
     monkeypatch.chdir(tmp_path)
 
 
@@ -166,12 +162,8 @@ def test_the_library_refuses_it_before_any_fit(both, tmp_path):
     for feature in both:
         settings |= ARGUMENTS.get(feature, {})
         call = CALLS.get(feature, call)
-    reference = sparker.stream(REFERENCE) if "streamed" in both else REFERENCE
-    said = re.escape(problems(both)[0])
-    if "streamed" in both and call not in (sparker.test, many, closest):  # nobody else takes one
-        said = "only sparker.test takes a streamed reference"
-    with pytest.raises(ValueError, match=said):
-        call(reference, DATA, **settings)
+    with pytest.raises(ValueError, match=re.escape(problems(both)[0])):
+        call(REFERENCE, DATA, **settings)
     assert not list(tmp_path.iterdir())
 
 
@@ -194,8 +186,8 @@ def test_the_library_says_all_of_it_at_once():
 # The command line.
 
 VALUES = {
-    "--stream": [], "--annealed": [], "--stop": [], "--tail": [], "--json": [],
-    "--null simulator": [], "--memory": [1], "--groups": ["g"], "--group-rows": [2],
+    "--annealed": [], "--stop": [], "--tail": [], "--json": [],
+    "--null simulator": [], "--groups": ["g"], "--group-rows": [2],
     "--strata": ["s"], "--weights": ["w"], "--data-weights": ["w"], "--expected": [10],
     "--pool": ["p.npy"], "--statistic": ["mmd"], "--kernels": [3], "--clip": [2], "--steps": [20],
     "--scheduler": ["tcp://x:1"], "--store": ["s"], "--only": ["0:5"], "--alpha": [0.1],
@@ -252,23 +244,6 @@ def test_options_that_go_together_get_to_the_files():
     own = ["--statistic", "sparker", "--kernels", "3"]  # named, but no other than usual
     done = CliRunner().invoke(main, ["test", "no.npy", "nothing.npy", *own])
     assert "no.npy" in done.stderr
-
-
-class OwnScheme(sparker.nulls.Scheme):
-    """Of a user, who thought of rows in memory."""
-
-    def experiments(self, observed, seed):
-        pytest.fail("it was asked for experiments")
-
-
-def test_a_scheme_that_does_not_say_it_streams_is_not_given_a_streamed_reference():
-    with pytest.raises(ValueError, match="streamed reference does not go with this null"):
-        sparker.test(sparker.stream(REFERENCE), DATA, null=OwnScheme(), n_toys=5)
-
-
-def test_kernels_that_are_given_as_a_statistic_stream_too():
-    kernels = sparker.statistics.KernelStatistic()
-    assert problems({*sparker.TestConfig(statistic=kernels).features, "streamed"}) == []
 
 
 def test_settings_of_a_power_study_are_checked_with_its_own_number_of_toys():

@@ -29,7 +29,7 @@ from experiments.power.run import ALPHA, Verdict, by_family, everything, power
 
 from sparker import standardise
 from sparker.calibration.settings import plain
-from sparker.engine import ToysInMemory, TwoSample
+from sparker.engine import Toys, TwoSample
 from sparker.engine.preprocess import principal_directions
 from sparker.statistics import MMD, Frechet, Mahalanobis
 from sparker.statistics.contract import Statistic
@@ -84,12 +84,12 @@ def measured(
     statistic: Statistic, basis: np.ndarray, draw: Draw, kinds: Sequence[Kind]
 ) -> np.ndarray:  # (n, m, r)
     """What a statistic says of each experiment; all go through one compiled program."""
-    prepared = statistic.prepare(basis, len(basis))
+    prepared = statistic.prepare(basis)
 
     def numbered(numbers: Sequence[int]) -> TwoSample:
         return draw([kinds[number] for number in numbers])
 
-    experiments = ToysInMemory(numbered)
+    experiments = Toys(numbered)
     chunk = prepared.chunk_size(experiments, 0, len(kinds))
     chunks = prepared.chunks(SEED, experiments, range(len(kinds)), chunk)
     return by_family(prepared, chunks)

@@ -39,7 +39,7 @@ def kernels(draw: Callable[..., np.ndarray], n_reference: int, n_data: int, n: i
     found = sparker.test(
         reference, data, n_toys=n, statistic=KernelStatistic(), progress=False, explain=False
     )
-    return np.concatenate([found.observed.statistics[None], found.null.statistics])
+    return np.concatenate([found.statistics[None], found.null_statistics])
 
 
 def correlated(rng: np.random.Generator, n: int) -> np.ndarray:  # (n + 1, columns)

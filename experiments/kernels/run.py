@@ -55,7 +55,7 @@ Models = tuple[np.ndarray, np.ndarray, np.ndarray]
 def trained(toys: Toys, seed: int, plan: Schedule, config: FitConfig) -> Models:
     """As the default does it."""
     ((_, fit),) = toys.fit_chunks(seed, LABELLINGS, plan, config, chunk=len(LABELLINGS))
-    return np.asarray(fit.models.mu), np.asarray(fit.models.a), np.asarray(fit.measured.statistics)
+    return np.asarray(fit.models.mu), np.asarray(fit.models.a), np.asarray(fit.statistics)
 
 
 def afresh(toys: Toys, seed: int, plan: Schedule, config: FitConfig) -> Models:

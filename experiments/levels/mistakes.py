@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sparker.engine import ToysInMemory, TwoSample, pad, stack
+from sparker.engine import Toys, TwoSample, pad, stack
 from sparker.nulls import (
     Experiments,
     Fitted,
@@ -24,7 +24,7 @@ class OwnReference(Scheme):
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """As a simulator would that is not looked at."""
-        return _fixed_reference(observed, seed, observed.reference.shown)
+        return _fixed_reference(observed, seed, observed.reference)
 
 
 class PoolApart(Scheme):
@@ -39,10 +39,10 @@ class PoolApart(Scheme):
 
 
 def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experiments:
-    reference, data = observed.reference.shown, observed.data
+    reference, data = observed.reference, observed.data
     ones = np.ones(len(reference))
 
-    def toys(transform: Fitted) -> ToysInMemory:
+    def toys(transform: Fitted) -> Toys:
         def one(number: int) -> TwoSample:
             rows = data
             if number:
@@ -50,7 +50,7 @@ def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experime
             sample = against(transform(reference), ones, transform(rows), None)
             return pad(sample, len(reference) + len(data))
 
-        return ToysInMemory(lambda numbers: stack([one(number) for number in numbers]))
+        return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
     return Experiments(ToySource(reference, toys, len(reference)))
 
@@ -60,10 +60,10 @@ class Splits(Scheme):
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """As a monitor has it."""
-        reference = observed.reference.shown
+        reference = observed.reference
         scheme = Resample(reference, len(observed.data), None, seed)
 
-        def toys(transform: Fitted) -> ToysInMemory:
+        def toys(transform: Fitted) -> Toys:
             of_data = scheme.observed(observed.data).toys(transform)
             others = scheme.toys().toys(transform)
 
@@ -71,7 +71,7 @@ class Splits(Scheme):
                 batch = (others if number else of_data).draw([number])
                 return pad(batch.alone(0), len(reference))  # as many rows, whichever it is
 
-            return ToysInMemory(lambda numbers: stack([one(number) for number in numbers]))
+            return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
         return Experiments(ToySource(reference, toys, len(reference)))
 
@@ -86,7 +86,7 @@ class AnySize(Scheme):
         roles = np.zeros(units.max() + 1, np.int8)
         roles[np.unique(observed.groups[1])] = DATA
         exchanges = exchanges_of(np.zeros(len(roles), int), roles == DATA)
-        points = np.concatenate([observed.reference.shown, observed.data])
+        points = np.concatenate([observed.reference, observed.data])
         return Pool(points, Labeller(units, roles, exchanges), seed).experiments()
 
 
@@ -103,7 +103,7 @@ class WeightsAsChances(Scheme):
         own, n_data = observed.weights, len(observed.data)
         measure = np.concatenate([own * (own.sum() / np.sum(own**2)), np.ones(n_data)])
         chance = n_data * measure / measure.sum()
-        points = np.concatenate([observed.reference.shown, observed.data])
+        points = np.concatenate([observed.reference, observed.data])
 
         def weights(number: int) -> tuple[np.ndarray, np.ndarray]:
             is_data = np.arange(len(measure)) >= len(own)
@@ -116,9 +116,9 @@ class WeightsAsChances(Scheme):
             reference = np.where(is_data, 0, reference)
             return reference * (n_data / reference.sum()), is_data.astype(float)
 
-        def toys(transform: Fitted) -> ToysInMemory:
+        def toys(transform: Fitted) -> Toys:
             fitted = transform(points)
-            return ToysInMemory(lambda numbers: relabelled(fitted, (weights(i) for i in numbers)))
+            return Toys(lambda numbers: relabelled(fitted, (weights(i) for i in numbers)))
 
         return Experiments(ToySource(points, toys, len(points)))
 

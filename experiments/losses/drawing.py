@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from experiments.losses.extreme_tail import EXPECTED, QUICK_EXPECTED, SIGNAL
 from experiments.power.problems import Problem, toy
-
-from sparker.benchmarks import N_REFERENCE, Benchmark, exponential
+from experiments.toys import N_REFERENCE, Benchmark, exponential
 
 N_REFERENCES = 10
 FIVE = "five signal events in every sample, 2,000 others on average"

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 from experiments.power.problems import Problem, toy
 from experiments.power.run import Setting, Verdict, everything, judge, some
+from experiments.toys import exponential
 
 from sparker import FitConfig, minimum_and_product
-from sparker.benchmarks import exponential
 from sparker.calibration.settings import plain
 from sparker.engine import Competition, Ensemble, Loss, TwoSample, fit_many
 from sparker.engine.widths import Schedule
@@ -115,7 +115,7 @@ class Readings:
         fits = fit_many(SEED, self.samples, plan, config)
         with jax.enable_x64(True):
             own = np.asarray(gain(fits.models, self.samples, config.loss, config.competition))
-        values = np.concatenate([fits.measured.statistics, own[..., None]], -1)
+        values = np.concatenate([fits.statistics, own[..., None]], -1)
         return self.judged(np.where(fits.finite[:, None, None], values, np.nan), plan, setting)
 
     def judged(self, values: np.ndarray, plan: Schedule, setting: Setting) -> dict[str, Any]:

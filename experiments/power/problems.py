@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from experiments.toys import Benchmark, exponential, four_gaussians
 
 from sparker import decorrelate
-from sparker.benchmarks import Benchmark, exponential, four_gaussians
 from sparker.engine import TwoSample, pad, stack, two_sample
 from sparker.engine.preprocess import Transform
 

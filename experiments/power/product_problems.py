@@ -9,8 +9,8 @@ import numpy as np
 from experiments.answers.problems import Draw, Table
 from experiments.power.product_problem import Problem, Sample, planted
 from experiments.power.product_unseen import unseen
+from experiments.toys import EXPECTED, N_REFERENCE, Benchmark, exponential, four_gaussians
 
-from sparker.benchmarks import EXPECTED, N_REFERENCE, Benchmark, exponential, four_gaussians
 from sparker.nulls import Simulator
 
 

@@ -27,7 +27,7 @@ from sparker import FitConfig, WidthConfig
 from sparker.calibration.combine import Combination, harmonic, minimum, minimum_and_product
 from sparker.calibration.pvalues import clopper_pearson, graded_p_values, graded_score, p_values
 from sparker.calibration.settings import plain
-from sparker.engine import ToysInMemory, TwoSample, geometric, independent
+from sparker.engine import Toys, TwoSample, geometric, independent
 from sparker.presets import annealed
 from sparker.statistics import (
     MMD,
@@ -197,7 +197,7 @@ def measured(
             return on_pool(problem, [(signal, number) for number in some])
         return problem.draw(signal, some)
 
-    experiments = ToysInMemory(draw)
+    experiments = Toys(draw)
     prepared = prepare(way, problem)
     chunk = prepared.chunk_size(experiments, numbers[0], len(numbers))
     chunks = prepared.chunks(SEED, experiments, numbers, chunk)
@@ -206,12 +206,12 @@ def measured(
 
 def prepare(way: Setting | Peer, problem: Problem) -> Prepared:
     """A statistic with its settings fixed by anomaly-free rows."""
-    return way.statistic.prepare(problem.basis, len(problem.basis), problem.transform)
+    return way.statistic.prepare(problem.basis, problem.transform)
 
 
 def by_family(prepared: Prepared, chunks: Iterable[Chunk]) -> np.ndarray:  # (n, m, r)
     """What kernels read off, r statistics at each of m widths; of others, m numbers of one kind."""
-    values = np.concatenate([np.asarray(chunk.measured.statistics) for chunk in chunks])
+    values = np.concatenate([np.asarray(chunk.statistics) for chunk in chunks])
     counts = Counter(families_of(prepared.readings)).values()
     n_families = max(1, len(counts)) if len(set(counts)) <= 1 else 1
     return values.reshape(len(values), -1, n_families)

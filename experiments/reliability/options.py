@@ -83,7 +83,6 @@ for _name, _command in main.commands.items():
 
 
 CONTRADICTIONS = {
-    "--stream and --strata": ["--stream", "--strata", "0"],
     "--statistic and --kernels": ["--statistic", "ks", "--kernels", "3"],
     "--statistic and --steps": ["--statistic", "ks", "--steps", "30"],
     "--only without --store": ["--only", "0:4"],
@@ -91,7 +90,6 @@ CONTRADICTIONS = {
     "--only backwards": ["--only", "4:2", "--store", "store"],
     "--only of nothing": ["--only", "x:y", "--store", "store"],
     "--only beyond the toys": ["--only", "1000:2000", "--store", "store"],
-    "--memory without --stream": ["--memory", "1"],
     "--pool without a simulator": ["--pool", "reference.npy"],
     "--null simulator without a pool": ["--null", "simulator"],
     "--group-rows without --groups": ["--group-rows", "3"],

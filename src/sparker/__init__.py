@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from sparker.nulls import Permutation, Simulator, Systematic
     from sparker.power import power_study
     from sparker.result import TestResult
-    from sparker.streaming.reference import stream
     from sparker.tables.errors import DataWarning
 
 __version__ = "0.1.0"
@@ -66,7 +65,6 @@ __all__ = [
     "run_toys",
     "standardise",
     "statistics",
-    "stream",
     "tables",
     "test",
     "test_many",
@@ -92,7 +90,6 @@ _HOMES = {
     "nulls": ("Permutation", "Simulator", "Systematic"),
     "power": ("power_study",),
     "result": ("TestResult",),
-    "streaming.reference": ("stream",),
     "tables.errors": ("DataWarning",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -344,7 +344,7 @@ class AnytimeMonitor:
         saved = SavedAnytime(
             reference=self.reference,
             n_learned_from=self.n_learned_from,
-            encoding=self.encoding.to_dict(),
+            encoding=self.encoding,
             missing=self.missing,
             preprocess=option_name("preprocess", self.preprocess),
             transform=self.transform,
@@ -381,7 +381,8 @@ class AnytimeMonitor:
         if embed is not None:
             raise ValueError("an anytime monitor embeds nothing; leave embed (--embed) out")
         points, n = saved.reference, saved.n_learned_from
-        encoding = Encoding.from_dict(saved.encoding)
+        encoding = saved.encoding
+        encoding.check()
         if saved.missing not in MISSING_VALUES or not n < len(points):
             raise ValueError("its settings are none")
         if len(encoding.features) != points.shape[1]:
@@ -422,9 +423,9 @@ class AnytimeMonitor:
 class SavedAnytime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """All of an anytime monitor, as its file has it."""
 
-    reference: Annotated[np.ndarray, ArraySpec("N features")]
+    reference: Annotated[np.ndarray, ArraySpec("N d")]
     n_learned_from: Annotated[int, msgspec.Meta(ge=1)]
-    encoding: dict[str, Any]
+    encoding: Encoding
     missing: str
     preprocess: str
     transform: Transform

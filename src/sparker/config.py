@@ -203,10 +203,6 @@ class TestConfig:
             given |= {"data_weights"}
         if any(not isinstance(one, str | None) for one in (self.groups, self.strata)):
             given |= {"row by row"}
-        if not self.scheme.streams:
-            given |= {"scheme in memory"}
-        if not self.chosen_statistic().streams:
-            given |= {"statistic in memory"}
         embedder = self.embedder
         if embedder is not None:
             given |= {"embed", "learning embedder"} if embedder.learns else {"embed"}

@@ -27,7 +27,6 @@ from sparker.nulls import Profile, Samples, largest_toy, samples
 from sparker.nulls import scheme as as_scheme
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic, families_of
-from sparker.streaming.reference import as_reference
 from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
@@ -46,8 +45,7 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
 
     Args:
         reference: anomaly-free rows, several times as many as data rows if possible: an array
-            (N_R, d), a data frame, columns by name, a file; or ``sparker.stream(...)``, for more
-            of them than fit into memory.
+            (N_R, d), a data frame, columns by name, or a file.
         data: the rows in question, with the same columns, in any order where they have names.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
             ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``, ``images``,
@@ -245,7 +243,7 @@ class Experiment(NamedTuple):
         if not (complete or (stop is not None and n)):
             return None
         families = families_of(self.plan.prepared.statistic.readings)
-        measured = np.asarray(table.first(n).statistics)
+        measured = table.first(n)
         if stop is not None:
             return stop.rank(measured, combine, complete=complete, families=families)
         return rank(measured, combine, families)
@@ -302,7 +300,6 @@ class Experiment(NamedTuple):
 
     def explain(self, p_value: float, lowered_to: int | None) -> Answers:
         """How many, where, which rows, which columns; of fits at a time, no more than fit."""
-        streamed = self.observed.reference.streamed  # its chunks are of another kind
         with compiled_programs():
             return explain(
                 self.observed,
@@ -310,7 +307,7 @@ class Experiment(NamedTuple):
                 self.plan.prepared,
                 p_value,
                 seed=int(self.config.seed),
-                chunk=None if callable(self.chunk) or streamed else lowered_to or self.chunk,
+                chunk=None if callable(self.chunk) else lowered_to or self.chunk,
                 group_rows=self.config.scheme.group_rows,
                 encoding=self.intake.encoding,
                 numbers=(self.intake.reference_rows, self.intake.data_rows),
@@ -320,14 +317,8 @@ class Experiment(NamedTuple):
 def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experiment:
     """Check everything, and decide all that the toys share."""
     statistic = config.chosen_statistic()
-    features = config.features
-    known = as_reference(reference, may_stream=not together.problems({*features, "streamed"}))
-    together.check({*features, "streamed"} if known.streamed else features)
-    streamed: tuple[str, ...] = ()
-    if known.streamed and statistic.streamed() != statistic:
-        statistic = statistic.streamed()
-        streamed = ("rows that pass by in blocks are looked at by the kernels alone",)
-    intake = two_samples(known, data, config)
+    together.check(config.features)
+    intake = two_samples(reference, data, config)
     observed = samples(
         intake.reference,
         intake.data,
@@ -338,7 +329,7 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
     )
     observed.check_rows(statistic.min_rows)
     if intake.nuisances is None:
-        return planned(config, intake, observed, statistic, streamed)
+        return planned(config, intake, observed, statistic)
     profile = intake.nuisances.best(observed, int(config.seed))
     toys = planned(config, intake, profile.toys, statistic, intake.nuisances.notes)
     return toys.of(profile, profile.toy_values)
@@ -370,7 +361,7 @@ def planned(
     # The largest toy meets every limit there is, now rather than hours into the calibration.
     largest = largest_toy(observed.expected, n_toys, seed)
     _, prepared, all_toys = plan.prepared
-    all_toys.check(largest)
+    all_toys.draw([largest])
     chunk: int | Callable[[], int]
     executor = None
     if config.cluster is None:

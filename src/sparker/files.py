@@ -5,7 +5,8 @@ from typing import Any
 
 from sparker.anytime import KIND as ANYTIME
 from sparker.anytime import AnytimeMonitor, SavedAnytime
-from sparker.findings.saved import KIND as RESULT
+from sparker.findings.result import KIND as RESULT
+from sparker.findings.result import RESTORE
 from sparker.monitor import KIND as MONITOR
 from sparker.monitor import Monitor
 from sparker.monitor_file import SavedMonitor
@@ -14,6 +15,7 @@ from sparker.system import archive
 
 SAVED: dict[str, Any] = {RESULT: TestResult, MONITOR: SavedMonitor, ANYTIME: SavedAnytime}
 """The types of what files hold, by what it is called."""
+HOMES: dict[type, Any] = {SavedMonitor: Monitor, SavedAnytime: AnytimeMonitor}
 
 
 def load(path: str | os.PathLike[str], embed: Any = None) -> TestResult | Monitor | AnytimeMonitor:
@@ -28,8 +30,7 @@ def load(path: str | os.PathLike[str], embed: Any = None) -> TestResult | Monito
         ValueError: if the file holds anything else, or is damaged.
     """
     with archive.reading(path, *SAVED):
-        found = archive.unpacked(archive.content_of(path), SAVED)
-        homes: dict[type, Any] = {SavedMonitor: Monitor, SavedAnytime: AnytimeMonitor}
+        found = archive.unpacked(archive.content_of(path), SAVED, RESTORE)
         restored: TestResult | Monitor | AnytimeMonitor
-        restored = homes.get(type(found), TestResult).restored(found, embed)
+        restored = HOMES.get(type(found), TestResult).restored(found, embed)
         return restored

@@ -18,12 +18,13 @@ from sparker.by_name import FAULTS, named, quietly
 from sparker.calibration.plan import prepare
 from sparker.calibration.settings import plain
 from sparker.config import TestConfig, TestKeywords, from_keywords
+from sparker.engine.config import FitConfig
+from sparker.engine.widths import WidthConfig
 from sparker.findings.closest import Candidate, Closest, compare
 from sparker.findings.distance import Distances, held_out
 from sparker.intake import two_samples
 from sparker.nulls import ToySource, samples
-from sparker.statistics.contract import Statistic
-from sparker.streaming.reference import as_reference
+from sparker.statistics.kernels import KernelStatistic
 from sparker.system.numbers import is_whole
 from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
@@ -128,10 +129,7 @@ def _distances(
     data: Any, generated: Any, config: TestConfig, n_folds: int, n_splits: int
 ) -> tuple[Distances, tuple[int, int], tuple[str, ...]]:
     """How far one generator is, the rows of the data and its own, and what looks suspicious."""
-    known = as_reference(generated)
-    if known.streamed:
-        together.check({*config.features, "closest", "streamed"})
-    intake = two_samples(known, data, config)
+    intake = two_samples(generated, data, config)
     observed = samples(intake.reference, intake.data, reference_weights=intake.weights)
     statistic, seed = _kernels(config), int(config.seed)
     n_data, n_generated = len(observed.data), len(observed.reference)
@@ -141,8 +139,8 @@ def _distances(
             f"the data have {n_data} rows and the generator {n_generated}; two halves of {n_folds} "
             f"folds of at least {statistic.min_rows} rows need {needed} of each"
         )
-    rows = np.concatenate([observed.data, observed.reference.shown])
-    source = ToySource(rows, _no_toys, len(rows))
+    rows = np.concatenate([observed.data, observed.reference])
+    source = ToySource(rows, _no_toys)
     with compiled_programs():
         prepared = prepare(source, config.preprocess, statistic)
         fit = partial(held_out, statistic, prepared.statistic, prepared.transform(rows), n_data)
@@ -151,9 +149,11 @@ def _distances(
     return found, (n_data, n_generated), tuple(one.text for one in intake.cautions)
 
 
-def _kernels(config: TestConfig) -> Statistic:
+def _kernels(config: TestConfig) -> KernelStatistic:
     """The kernels without their company, which has no log density ratio."""
-    return config.chosen_statistic().streamed()
+    return KernelStatistic(
+        config=config.config or FitConfig(), widths=config.widths or WidthConfig()
+    )
 
 
 def _no_toys(transform: Any) -> Any:

@@ -7,12 +7,12 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from sparker.system.archive import Count
 from sparker.tables.table import Table
 
 MIN_DIFFERENT = 20
 """Different rows that two files do not share by chance."""
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 

@@ -17,8 +17,7 @@ from sparker.embed import TEXT, Embedder
 from sparker.engine.sample import in_one_precision
 from sparker.nulls import Nuisances, Scheme, Simulator
 from sparker.nulls.inputs import Weights, evaluated, is_pair
-from sparker.streaming.reference import Held, Reference
-from sparker.tables.checks import Caution, cautions, far_values, in_both, values_out_of_line
+from sparker.tables.checks import Caution, cautions, values_out_of_line
 from sparker.tables.columns import listed
 from sparker.tables.encoding import (
     EMBEDDED,
@@ -27,7 +26,6 @@ from sparker.tables.encoding import (
     LeftOut,
     called,
     fit,
-    plain_encoding,
 )
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
 from sparker.tables.frames import as_table, library_of
@@ -64,7 +62,7 @@ ENOUGH = 5000
 class Intake(NamedTuple):
     """Both samples, ready to be tested, and all that belongs to their rows."""
 
-    reference: Any  # (N_R, d) numbers, or a streamed reference
+    reference: np.ndarray  # (N_R, d)
     data: np.ndarray  # (N_D, d)
     encoding: Encoding
     frame: str | None
@@ -94,17 +92,13 @@ class Intake(NamedTuple):
         }
 
 
-def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
+def two_samples(reference: Any, data: Any, config: TestConfig) -> Intake:
     """Both samples as numbers."""
-    second = as_table("data", data)
-    frame = library_of(data)
-    if reference.streamed:
-        return _beside_streamed(reference, second, config, frame)
-    given: Any = reference.given  # type: ignore[attr-defined]
-    first = as_table("reference", given)
+    first, second = as_table("reference", reference), as_table("data", data)
     weights: Any = config.reference_weights
     if callable(weights):  # of rows as they came, before anything is done to them
-        weights = evaluated(weights, Held(_rows_of(given)), _rows_of(data), len(second.points))
+        both = _rows_of(reference), _rows_of(data)
+        weights = evaluated(weights, *both, len(first.points), len(second.points))
     beside = [one for one in (config.groups, config.strata, weights) if isinstance(one, str)]
     beside += varied_columns(config.systematics)
     if isinstance(weights, str):
@@ -132,15 +126,15 @@ def two_samples(reference: Reference, data: Any, config: TestConfig) -> Intake:
     noted += cautions(points[0], points[1], encoding.names, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
     weights = _kept_of("reference_weights", weights, encoded, n_rows)
-    unknown = _nuisances(config, given, first, encoding, encoded, by_name, weights)
+    unknown = _nuisances(config, reference, first, encoding, encoded, by_name, weights)
     for one in () if unknown is None else unknown.variations:
         said = one.caution()
         noted += [] if said is None else [Caution("systematic", said)]
     return Intake(
-        reference=Held(points[0], points[0]),
+        reference=points[0],
         data=points[1],
         encoding=encoding,
-        frame=frame,
+        frame=library_of(data),
         given=names_rows["data"] | others.given,
         reference_rows=own.rows,
         data_rows=others.rows,
@@ -186,8 +180,8 @@ def one_sample(reference: Any, config: TestConfig) -> Alone:
     if beside:
         weights = _beside(table, weights, "reference")
     elif callable(weights):
-        rows = _rows_of(reference)
-        weights, _ = evaluated(weights, Held(rows), rows, len(table.points))
+        rows, n = _rows_of(reference), len(table.points)
+        weights, _ = evaluated(weights, rows, rows, n, n)
     encoding, _, encoded, _, noted = _encoded({"reference": table}, config, beside)
     n_rows = {"reference": len(table.points)}
     noted += rows_dropped(encoded, n_rows)
@@ -218,50 +212,6 @@ def _check_plain(encoding: Encoding) -> None:
             f"{some(c.name for c in encoding.columns if c.kind != Kind.NUMBER or c.missing)}; "
             "encode them before, or leave them out with ignore"
         )
-
-
-def _beside_streamed(
-    reference: Reference, data: Table, config: TestConfig, frame: str | None
-) -> Intake:
-    """A reference that passes by in blocks is numbers, and so are the data."""
-    if config.columns is not None or config.ignore or config.keep:
-        raise ColumnsError(
-            "columns, ignore and keep do not go with a streamed reference; stream the columns that "
-            "are to be compared"
-        )
-    if reference.columns and data.columns:
-        data = data.take(by_name(data, "data", reference.columns))
-    problems = [f"- {data.name(i)}: holds {kind_of([data.others[i]])}s" for i in data.others]
-    problems += [
-        f"- {data.name(i)}: has {int(n)} missing or infinite values"
-        for i, n in enumerate(np.sum(~np.isfinite(data.points), axis=0))
-        if n and i not in data.others
-    ]
-    if problems:
-        raise ColumnsError(
-            "beside a streamed reference only numbers can be compared:\n" + "\n".join(problems)
-        )
-    names = reference.columns or data.columns
-    weights: Any = config.reference_weights
-    known, points = reference.beside(data.points)
-    noted = far_values(points, names=names, beside=known.shown)
-    least = "at least " * (len(known.shown) < len(known))  # other rows were not looked at
-    noted += [one._replace(text=least + one.text) for one in in_both(known.shown, points)]
-    return Intake(
-        reference=known,
-        data=points,
-        encoding=plain_encoding(names, data.points.shape[1]),
-        frame=frame,
-        given={},
-        reference_rows=None,
-        data_rows=None,
-        weights=weights,
-        groups=None,
-        strata=None,
-        null=config.null,
-        nuisances=None,
-        cautions=told(noted, strict=config.strict, caller=5),
-    )
 
 
 def _nuisances(

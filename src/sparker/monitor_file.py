@@ -9,7 +9,7 @@ from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import from_names, option, option_name, to_names
 from sparker.calibration.store import MAX_CHUNK
 from sparker.config import TestConfig
-from sparker.embed import NAMES, Remembered, choose, restored
+from sparker.embed import NAMES, Remembered, SavedEmbedder, choose, restored
 from sparker.engine.config import FitConfig
 from sparker.engine.widths import MAX_STEPS, WidthConfig
 from sparker.history import LookRecord
@@ -55,11 +55,10 @@ class SavedOptions(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     widths: dict[str, Any] | None
 
 
-class SavedEmbedder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class SavedVectors(msgspec.Struct, forbid_unknown_fields=True):
     """An embedder that learned nothing, and the vectors of the reference."""
 
-    identity: dict[str, Any]
-    arrays: dict[str, np.ndarray]
+    own: SavedEmbedder
     vectors: Annotated[np.ndarray, ArraySpec("texts width")]
 
 
@@ -72,7 +71,7 @@ class SavedMonitor(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     history: tuple[LookRecord, ...]
     settings: SavedSettings
     options: SavedOptions
-    embed: str | SavedEmbedder | None
+    embed: str | SavedVectors | None
 
     @classmethod
     def of(cls, config: TestConfig, **others: Any) -> "SavedMonitor":
@@ -140,9 +139,9 @@ def _statistic_name(config: TestConfig) -> str | None:
     )
 
 
-def _saved_embedder(embed: Any) -> str | SavedEmbedder | None:
+def _saved_embedder(embed: Any) -> str | SavedVectors | None:
     if isinstance(embed, Remembered):
-        return SavedEmbedder(identity=embed.identity, arrays=embed.arrays, vectors=embed.vectors)
+        return SavedVectors(embed.saved(), embed.vectors)
     if embed is None or (isinstance(embed, str) and embed in NAMES):
         return embed
     raise ValueError(
@@ -150,12 +149,12 @@ def _saved_embedder(embed: Any) -> str | SavedEmbedder | None:
     )
 
 
-def _restored_embedder(saved: str | SavedEmbedder | None, embed: Any) -> Any:
-    if not isinstance(saved, SavedEmbedder):
+def _restored_embedder(saved: str | SavedVectors | None, embed: Any) -> Any:
+    if not isinstance(saved, SavedVectors):
         if embed is not None:
             raise ValueError("embed was given, but the file says all of its embedder, or has none")
         return saved
-    own = restored(saved.identity, saved.arrays)
+    own = restored(saved.own)
     if embed is not None:
         own, known = choose(embed, own.of).fitted(()), own
         if differs := own.refuse(known.identity):

@@ -20,8 +20,6 @@ OF_THE_VERDICT = (
 )  # fmt: skip
 
 FEATURES = {
-    "streamed": Feature("a streamed reference", "--stream"),
-    "memory": Feature("memory", "--memory"),
     "groups": Feature("groups", "--groups"),
     "group_rows": Feature("Permutation(group_rows=...)", "--group-rows"),
     "strata": Feature("strata", "--strata"),
@@ -34,10 +32,8 @@ FEATURES = {
     "null": Feature("null", "--null"),
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
-    "scheme in memory": Feature("this null", "--null simulator"),
     "pool": Feature("the rows of a Simulator", "--pool"),
     "statistic": Feature("another statistic", "--statistic"),
-    "statistic in memory": Feature("this statistic", "--statistic"),
     "config": Feature("config", "--config"),
     "kernels": Feature("config", "--kernels"),
     "clip": Feature("config", "--clip"),
@@ -59,7 +55,6 @@ FEATURES = {
     "power": Feature("a power study", "sparker power"),
 }
 
-BLOCKS = "rows that pass by in blocks cannot be taken together"
 AS_THEY_COME = "a simulator draws rows as they come"
 OF_KERNELS = "only SparKer's own statistic has kernels"
 NO_VERDICT = "some of the toys reach no verdict: merge all parts first"
@@ -77,19 +72,10 @@ ANEW = "the samples of a power study are drawn anew"
 OF_ROWS = "nuisance parameters change the odds of single rows"
 
 CONFLICTS: dict[frozenset[str], str] = {
-    frozenset({"streamed", "embed"}): "rows that pass by in blocks are numbers",
     frozenset({"simulator", "learning embedder"}): LEARNS,
-    frozenset({"streamed", "groups"}): BLOCKS,
-    frozenset({"streamed", "strata"}): BLOCKS,
-    frozenset({"streamed", "scheme in memory"}): "only relabelled toys share all their rows",
-    frozenset({"streamed", "statistic in memory"}): "it needs all rows in memory",
-    frozenset({"streamed", "cluster"}): "workers cannot read the scratch file, but batch jobs that "
-    "make some of the toys each can (run_toys, --only)",
-    frozenset({"streamed", "weights", "expected"}): "together they need all rows in memory",
     frozenset({"groups", "expected"}): "rows that belong together do not count as Poisson",
     frozenset({"groups", "weights"}): "rows that belong together carry no weights of their own",
     frozenset({"strata", "expected"}): "within strata the numbers of data rows are as observed",
-    frozenset({"streamed", "systematics"}): "nuisance parameters are fitted to all rows in memory",
     frozenset({"systematics", "groups"}): OF_ROWS,
     frozenset({"systematics", "strata"}): OF_ROWS,
     frozenset({"systematics", "simulator"}): "its toys know nothing of nuisance parameters",
@@ -139,7 +125,7 @@ CONFLICTS: dict[frozenset[str], str] = {
     },
     **{
         frozenset({"closest", name}): "for a distance, rows are split at random, one by one"
-        for name in ("streamed", "groups", "strata", "expected")
+        for name in ("groups", "strata", "expected")
     },
     frozenset({"closest", "statistic"}): "a distance is that of SparKer's kernels",
     **{
@@ -148,11 +134,11 @@ CONFLICTS: dict[frozenset[str], str] = {
     },
     **{
         frozenset({"anytime", name}): ROW_BY_ROW
-        for name in ("streamed", "groups", "strata", "weights", "data_weights", "expected")
+        for name in ("groups", "strata", "weights", "data_weights", "expected")
     },
     **{
         frozenset({"power", name}): ANEW
-        for name in ("streamed", "groups", "strata", "weights", "store", "systematics")
+        for name in ("groups", "strata", "weights", "store", "systematics")
     },
     frozenset({"power", "expected"}): "a power study expects n_data; with poisson=True it lets "
     "samples fluctuate around that",
@@ -160,7 +146,6 @@ CONFLICTS: dict[frozenset[str], str] = {
 """Sets of features that do not go together, and why."""
 
 NEEDS: dict[tuple[str, str], str] = {
-    ("memory", "streamed"): "it says what streaming may take",
     ("normalisation", "expected"): "it is the uncertainty of that",
     ("maximise", "systematics"): "it is over the values of nuisance parameters",
     ("group_rows", "groups"): "it says how many rows of a group take part",

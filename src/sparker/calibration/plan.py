@@ -15,7 +15,7 @@ from sparker.system.digest import digest
 from sparker.system.machine import check_process
 from sparker.system.versions import versions
 
-FORMAT = 8
+FORMAT = 10
 """The format of a store; one of another format is not continued."""
 
 
@@ -44,7 +44,7 @@ def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> 
     def once(rows: np.ndarray) -> np.ndarray:
         return fitted if rows is source.basis else transform(rows)
 
-    prepared = statistic.prepare(fitted, source.n_rows, transform)
+    prepared = statistic.prepare(fitted, transform)
     return PreparedToys(transform, prepared, source.toys(once))
 
 
@@ -84,7 +84,7 @@ def describe(
         "preprocess": plain(preprocess),
         "preprocess_values": fingerprint(*prepared.transform) if own else None,
         "expected": observed.expected,
-        "reference": observed.reference.digest,
+        "reference": digest(observed.reference),
         "reference_rows": len(observed.reference),
         "reference_weights": _digest(observed.weights),
         "data": digest(observed.data),

@@ -6,25 +6,23 @@ several processes may fill one folder, and folders filled on different machines 
 chunk carries the digest of its test: one of another test is refused, wherever it is found.
 """
 
-import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
-from sparker.calibration.chunk_file import read_chunks, write_chunk
-from sparker.statistics.contract import Chunk
+from sparker.statistics.contract import COUNTED, Chunk
+from sparker.system import archive
 from sparker.system.atomic import whole_file
 from sparker.system.digest import digest, digest_of_plain
-from sparker.system.plain_json import parse
 
 MANIFEST = "manifest.json"
-DIGEST = "digest"
-CHUNK = "chunk"
+KIND = "chunk of toys"
 
 MAX_MANIFEST = 2**20
 """Bytes; those of a manifest are a few thousand."""
@@ -32,15 +30,42 @@ MAX_MANIFEST = 2**20
 MAX_CHUNK = 2**12
 """Toys at once; sparker itself chooses 256 at most."""
 
+N_NAMED = 5
+"""Problems that are named one by one."""
+
+
+class Manifest(msgspec.Struct, forbid_unknown_fields=True):
+    """The test that the toys of a store belong to."""
+
+    chunk: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHUNK)]
+    """How many are made at once."""
+    test: dict[str, Any]
+    digest: str = ""
+
+    @property
+    def seal(self) -> str:
+        """Its digest as it should be."""
+        return digest_of_plain([self.chunk, self.test])
+
+
+class SavedChunk(msgspec.Struct, forbid_unknown_fields=True):
+    """A chunk of toys as a file has it."""
+
+    test: str
+    """The digest of the test."""
+    made_by: dict[str, str]
+    chunk: Chunk
+
 
 class Store:
     """The toys of one manifest in one folder."""
 
-    def __init__(self, folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], test: Mapping[str, Any], chunk: int) -> None:
         self.folder = Path(folder)
-        wanted = parse(json.dumps(manifest).encode())  # as it comes back from a file
-        _check_chunk("chunk", wanted[CHUNK])
-        self.test = digest_of_test(wanted)
+        if not 1 <= chunk <= MAX_CHUNK:
+            raise ValueError(f"chunk must be between 1 and {MAX_CHUNK} toys at once, got {chunk}")
+        wanted = Manifest(chunk, archive.parsed(msgspec.json.encode(test), dict[str, Any]))
+        self.test = digest_of_plain(wanted.test)
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         found = read_manifest(self.folder)
@@ -49,9 +74,8 @@ class Store:
             with _writing(self.folder), suppress(FileExistsError):  # another process was faster
                 _write_manifest(self.folder, wanted)
             found = read_manifest(self.folder) or wanted
-        self.chunk: int = found[CHUNK]
-        different = _differences(found, wanted)
-        if different:
+        self.chunk = found.chunk
+        if different := _differences(found.test, wanted.test):
             raise ValueError(
                 f"the store {self.folder} holds toys of another test; it differs in "
                 f"{'; '.join(different)}. Choose another folder, or make the call as it was"
@@ -69,7 +93,11 @@ class Store:
         if max(numbers) - min(numbers) + 1 != len(numbers):  # others may fill the gaps
             name += f"-{digest(np.asarray(numbers, np.int64))[:8]}"
         with _writing(self.folder):
-            write_chunk(self.folder / f"{name}.npz", chunk, self.test, made_by)
+            archive.write(
+                self.folder / f"{name}{archive.SUFFIX}",
+                KIND,
+                SavedChunk(self.test, made_by, chunk._replace(numbers=[*map(int, numbers)])),
+            )
 
     def read(self) -> list[Chunk]:
         """All finished chunks."""
@@ -95,76 +123,118 @@ def merge(stores: Sequence[str | os.PathLike[str]], into: str | os.PathLike[str]
             raise ValueError(f"{folder} has no {MANIFEST}; it is not a store")
         manifests.append(manifest)
     for folder, manifest in zip(folders, manifests, strict=True):
-        different = _differences(manifests[0], manifest)
-        if different:
+        if different := _differences(manifests[0].test, manifest.test):
             raise ValueError(
                 f"{folder} and {folders[0]} hold toys of different tests: {'; '.join(different)}"
             )
     given = [path for folder in folders for path in chunk_files(folder)]
-    test = digest_of_test(manifests[0])
+    test = digest_of_plain(manifests[0].test)
     read_chunks(given, test)  # they are whole and agree, before anything is made of them
-    target = Store(into, manifests[0])
+    target = Store(into, manifests[0].test, manifests[0].chunk)
     everything = read_chunks([*given, *chunk_files(target.folder)], test)
     for path in given:
         copy = target.folder / path.name
-        if not copy.exists():
+        if not os.path.lexists(copy):
+            content = archive.content_of(path)
             with _writing(target.folder), whole_file(copy) as file:
-                file.write(path.read_bytes())
+                file.write(content)
     return len({number for chunk in everything for number in chunk.numbers})
 
 
-def digest_of_test(manifest: dict[str, Any]) -> str:
-    """What tells the toys of a test from those of others: all but how many were made at once."""
-    return digest_of_plain({name: value for name, value in manifest.items() if name != CHUNK})
+def read_chunks(paths: Iterable[Path], test: str) -> list[Chunk]:
+    """The chunks in these files, if all of them are whole, of this test and of one mind.
 
-
-def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Which test a store belongs to; None where there is no store."""
-    path = folder / MANIFEST
-    try:
-        if path.exists() and not path.is_file():  # nobody may ever write into a pipe
-            raise ValueError("it is no ordinary file")
-        with path.open("rb") as file:
-            text = file.read(MAX_MANIFEST + 1)
-        if len(text) > MAX_MANIFEST:
-            raise ValueError("it is far too large")
-        found = parse(text)
-    except FileNotFoundError:
-        return None
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict) or not isinstance(found.get(CHUNK), int):
-        raise ValueError(f"{path} is not the manifest of a store")
-    sealed = found.pop(DIGEST, None)
-    if sealed != digest_of_plain(found):
+    One error names all files that are not. A file that is gone by now is left out.
+    """
+    found: list[Chunk] = []
+    first: dict[int, tuple[Path, np.ndarray]] = {}  # where each experiment was seen first
+    problems = []
+    for path in paths:
+        try:
+            saved: SavedChunk = archive.read(path, {KIND: SavedChunk})
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            problems.append(f"{path} cannot be read: {error.strerror}")
+            continue
+        except ValueError as error:
+            problems.append(str(error))
+            continue
+        chunk = saved.chunk
+        if saved.test != test:
+            problems.append(f"{path} holds toys of another test")
+        elif not _fits_together(chunk):
+            problems.append(f"{path} has parts that do not belong together")
+        elif found and _shapes(chunk) != _shapes(found[0]):
+            problems.append(f"{path} has other statistics than {next(iter(first.values()))[0]}")
+        else:
+            found.append(chunk)
+            for number, row in zip(chunk.numbers, chunk.statistics, strict=True):
+                other, known = first.setdefault(number, (path, row))
+                if other != path and not np.array_equal(known, row, equal_nan=True):
+                    problems.append(
+                        f"{path} and {other} contradict each other in experiment {number}"
+                    )
+                    break
+    if problems:
+        more = f"; and {len(problems) - N_NAMED} more" if len(problems) > N_NAMED else ""
+        it, its = ("it", "its") if len(problems) == 1 else ("them", "their")
         raise ValueError(
-            f"{path} is not as sparker wrote it; choose another folder for the store, or delete "
-            "that file: toys that are this test's are then found again"
+            f"{'; '.join(problems[:N_NAMED])}{more}; delete {it} and {its} toys are made anew"
         )
-    _check_chunk(f"chunk in {path}", found[CHUNK])
     return found
 
 
-def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    sealed = manifest | {DIGEST: digest_of_plain(manifest)}
+def _fits_together(chunk: Chunk) -> bool:
+    numbers, statistics, models, counts = chunk
+    if not 0 < len(numbers) == len({*numbers}) == len(statistics):
+        return False
+    if counts is None or models is None:
+        return counts is None or len(counts) == sum(number <= COUNTED for number in numbers)
+    return 0 in numbers
+
+
+def _shapes(chunk: Chunk) -> tuple[tuple[int, ...], ...]:
+    counts = chunk.score_counts
+    return chunk.statistics.shape[1:], () if counts is None else counts.shape[1:]
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Which test a store belongs to; None where there is no store."""
+    path = folder / MANIFEST
+    try:
+        with archive.reading(path, "manifest of a store"):
+            text = msgspec.json.format(archive.content_of(path, MAX_MANIFEST), indent=-1)
+            found: Manifest = archive.parsed(text, Manifest)
+            if found.digest != found.seal:
+                raise ValueError("it is not as sparker wrote it")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; choose another folder for the store, or delete that file: toys that are "
+            "this test's are then found again"
+        ) from error
+    return found
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    manifest.digest = manifest.seal
     with whole_file(folder / MANIFEST, new=True) as file:
-        file.write(json.dumps(sealed, indent=1).encode())
+        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
 
 
 def begun(folder: str | os.PathLike[str]) -> int | None:
     """The size of the chunks that a store was begun with; None where there is no store."""
     manifest = read_manifest(Path(folder))
-    return None if manifest is None else int(manifest[CHUNK])
+    return None if manifest is None else manifest.chunk
 
 
 def chunk_files(folder: Path) -> list[Path]:
     """The finished chunks, in the order of their toys."""
-    return sorted(folder.glob("toys-*.npz"))
-
-
-def _check_chunk(what: str, chunk: Any) -> None:
-    if not 1 <= chunk <= MAX_CHUNK:
-        raise ValueError(f"{what} must be between 1 and {MAX_CHUNK} toys at once, got {chunk}")
+    return sorted(folder.glob(f"toys-*{archive.SUFFIX}"))
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:
@@ -173,7 +243,7 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = ""
         one, other = found.get(key), wanted.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
             different += _differences(one, other, f"{prefix}{key}.")
-        elif one != other and f"{prefix}{key}" != CHUNK:
+        elif one != other:
             different.append(f"{prefix}{key} ({_short(one)} there, {_short(other)} here)")
     return different
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -11,9 +11,8 @@ import numpy as np
 from sparker.calibration.plan import PreparedToys
 from sparker.calibration.store import Store, begun
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured, stacked
 from sparker.engine.memory import MIN_TOYS, is_out_of_memory
-from sparker.statistics.contract import Chunk, Reading
+from sparker.statistics.contract import COUNTED, Chunk, Reading
 from sparker.system.versions import versions
 
 
@@ -47,8 +46,10 @@ def run_locally(prepared: PreparedToys, seed: int, made_by: dict[str, str]) -> E
 class Table:
     """The experiments finished so far, by number."""
 
-    rows: dict[int, Measured] = field(default_factory=dict)
+    rows: dict[int, np.ndarray] = field(default_factory=dict)  # (K,) each
     models: Ensemble | None = None  # of the observed experiment, (m, ...)
+    score_counts: dict[int, np.ndarray] = field(default_factory=dict)
+    """(m, bins) each, of the first experiments, see ``contract.COUNTED``."""
     lowered_to: int | None = None
     """Toys at a time in the end, where memory ran out for more."""
 
@@ -64,13 +65,16 @@ class Table:
 
     def add(self, chunk: Chunk) -> None:
         """Take in a chunk, as it was trained or as it was stored."""
-        numbers, measured, models = chunk
-        self.rows |= {number: measured.at(row) for row, number in enumerate(numbers)}
+        numbers, statistics, models, counts = chunk
+        self.rows |= dict(zip(numbers, statistics, strict=True))
         self.models = self.models if models is None else models
+        if counts is not None:
+            counted = [number for number in numbers if number <= COUNTED]
+            self.score_counts |= dict(zip(counted, counts, strict=True))
 
-    def first(self, n: int, start: int = 0) -> Measured:
-        """What experiments 0 to n - 1 gave; or from another one on."""
-        return stacked([self.rows[i] for i in range(start, n)])
+    def first(self, n: int, start: int = 0) -> np.ndarray:  # (n - start, K)
+        """The statistics of experiments 0 to n - 1; or from another one on."""
+        return np.stack([self.rows[i] for i in range(start, n)])
 
     @property
     def n_in_a_row(self) -> int:
@@ -125,14 +129,14 @@ def run(
     chunk = chunk or MIN_TOYS
     kept = None
     if store is not None:
-        kept = Store(store, {**(manifest or {}), "chunk": chunk})
+        kept = Store(store, manifest or {}, chunk)
         chunk = kept.chunk  # toys are the same to the bit only in chunks of one size
         for stored in kept.read():
             table.add(stored)
         check_readings(table, prepared.statistic.readings, store)
     wanted = set(numbers)
     parts = Parts(on_progress, len(wanted))
-    watched = prepared._replace(toys=prepared.toys.watched(parts.add))
+    watched = prepared._replace(toys=replace(prepared.toys, on_part=parts.add))
     execute = executor or run_locally(watched, seed, versions() if kept else {})
 
     def n_done() -> int:
@@ -148,7 +152,7 @@ def run(
                     kept.write(done, made_by)
                 table.add(done)
                 if 0 in done.numbers:
-                    check_finite(np.asarray(table.rows[0].statistics))
+                    check_finite(table.rows[0])
                 parts.finished(n_done())
                 if should_stop(table):
                     break
@@ -175,7 +179,7 @@ def run(
 def check_readings(table: Table, readings: Sequence[Reading], store: object) -> None:
     """Refuse stored experiments of which something else was read off than is now."""
     for row in list(table.rows.values())[:1]:  # all have the same
-        n = len(row.statistics)
+        n = len(row)
         if readings and n != len(readings):
             raise ValueError(
                 f"the store {store} holds {n} statistics of each experiment, and this test has "
@@ -195,8 +199,8 @@ def _within_memory(make: Callable[[int], None], chunk: int) -> int:
             if chunk == 1:
                 why = (str(error) or type(error).__name__).splitlines()[0]
                 raise MemoryError(
-                    f"memory does not suffice for a single toy ({why}); take fewer rows or "
-                    "columns, a machine with more memory, or stream the reference"
+                    f"memory does not suffice for a single toy ({why}); take a uniform random "
+                    "sample of the reference, fewer columns, or a machine with more memory"
                 ) from error
         chunk //= 2  # not before the error, and all that it holds, is gone
 

@@ -142,7 +142,7 @@ statistic_option = click.option(
 )  # fmt: skip
 
 FEATURES = {
-    "stream": "streamed", "scheduler": "cluster", "only": "some toys", "steps": "widths",
+    "scheduler": "cluster", "only": "some toys", "steps": "widths",
     "as_json": "json", "systematic": "systematics",
 }  # fmt: skip
 """Options whose features have another name in ``sparker.together``."""
@@ -157,11 +157,9 @@ def check_together(*more: str) -> None:
         if feature in together.FEATURES and name != "null" and _was_given(name, value):
             given |= {feature}
     if context.params.get("null") == "simulator":
-        given |= {"simulator", "simulator by name", "scheme in memory"}
+        given |= {"simulator", "simulator by name"}
     if "normalisation" in given:
         given |= {"systematics"}
-    if "statistic" in given:
-        given |= {"statistic in memory"}
     if "embed" in given:  # then they are compared, and not only shown
         given -= {"text", "images"}
         given |= {"learning embedder"} if context.params["embed"] == "tfidf" else set()
@@ -231,7 +229,7 @@ def table_settings(options: dict[str, Any], table: "tables.Table") -> dict[str, 
     """What ``table_options`` ask for; columns that were named are meant as they are."""
     meant = [*table.columns, *map(str, range(table.points.shape[1] * (not table.columns)))]
     return {
-        "keep": meant if options["columns"] and not options.get("stream") else options["keep"],
+        "keep": meant if options["columns"] else options["keep"],
         "missing": options["missing"],
         "strict": options["strict"],
     }
@@ -267,16 +265,10 @@ def read_two(
     key: str | None,
     reference_extra: list[str],
     data_extra: list[str],
-    on_disk: bool = False,
 ) -> "tuple[tables.Table, tables.Table]":
-    """Both files, with the same features in the same order; the reference not in memory if so."""
+    """Both files, with the same features in the same order."""
     first = read_table(
-        reference,
-        columns=columns or None,
-        ignore=ignore,
-        extra=reference_extra,
-        key=key,
-        on_disk=on_disk,
+        reference, columns=columns or None, ignore=ignore, extra=reference_extra, key=key
     )
     second = read_beside(
         first, data, columns=columns, ignore=ignore, key=key, extra=data_extra, reference=reference

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sparker.result import TestResult
-    from sparker.streaming.reference import Streamed
     from sparker.tables import Table
 
 
@@ -76,16 +75,6 @@ if TYPE_CHECKING:
     help="How anomaly-free experiments are made.",
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
-@click.option(
-    "--stream",
-    is_flag=True,
-    help="Read REFERENCE in blocks from disk, for more rows than fit into memory.",
-)
-@click.option(
-    "--memory",
-    type=Real(0, 2**30, min_open=True),
-    help="GiB that --stream may take; a quarter of what is free if not given.",
-)
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
 @statistic_option
 @annealed_option
@@ -146,7 +135,6 @@ def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt:
 
 def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     from sparker import detect
-    from sparker.streaming.reference import stream
 
     check_together()
     settings = fit_settings(options, anneal=options.pop("annealed"))
@@ -172,15 +160,10 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         key=options["key"],
         reference_extra=list(dict.fromkeys([*both, *weights, *columns_of(options["systematic"])])),
         data_extra=[*both, *data_weights, *shown],
-        on_disk=options["stream"],
     )
     all_weights: Any = first.extra[weights[0]] if weights else None
     if data_weights:
         all_weights = all_weights, second.extra[data_weights[0]]
-    tested: Any = first
-    if options["stream"]:
-        tested = stream(first.points, memory=_bytes(options["memory"]))
-        first = _shown(first, tested)
     images = picture_files(shown_images, pictures, data, second)
     observables = [_observables(options["observables"], table) for table in (second, first)]
     settings |= table_settings(options, second) | embed_settings(options)
@@ -197,10 +180,10 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     }
     with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
-            detect.run_toys(tested, second, only=options["only"], cluster=cluster, **settings)
+            detect.run_toys(first, second, only=options["only"], cluster=cluster, **settings)
             say_made(options["only"], options["store"], settings["n_toys"])
             return
-        found = detect.test(tested, second, stop=stop, cluster=cluster, **settings)
+        found = detect.test(first, second, stop=stop, cluster=cluster, **settings)
     result = replace(found, files=(reference, data))
     second, images = of_rows(found.data_rows, second, images)
     if found.data_rows is not None:
@@ -243,7 +226,6 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
 def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -> None:
     from sparker import tables
     from sparker.many import test_many
-    from sparker.streaming.reference import stream
 
     check_together("many")
     settings = fit_settings(options, anneal=options.pop("annealed"))
@@ -261,12 +243,7 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
         ignore=options["ignore"],
         extra=[*both, *weights],
         key=options["key"],
-        on_disk=options["stream"],
     )
-    tested: Any = first
-    if options["stream"]:
-        tested = stream(first.points, memory=_bytes(options["memory"]))
-        first = _shown(first, tested)
     reports = Reports(options["reports"], reference)
     settings |= table_settings(options, first)
     settings |= {
@@ -281,7 +258,7 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
         del settings["n_toys"]
     with cluster_at(options["scheduler"]) as cluster:
         found = test_many(
-            tested,
+            first,
             Files(files, partial(read_beside, first, extra=both, reference=reference, **chosen)),
             fdr=options["fdr"] or 0.1,
             on_result=reports,
@@ -289,17 +266,6 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
             **settings,
         )
     say(replace(found, files=(reference,)), options, reports)
-
-
-def _bytes(gib: float | None) -> float | None:
-    return None if gib is None else gib * 2**30
-
-
-def _shown(table: "Table", reference: "Streamed") -> "Table":
-    """The part of a streamed table that a result keeps and a report shows."""
-    some = reference.survey
-    extra = {name: column[some.rows] for name, column in table.extra.items()}
-    return table._replace(points=some.points, extra=extra)
 
 
 def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | None":

@@ -4,7 +4,7 @@ May import: system.
 """
 
 from sparker.embed.choose import NAMES, choose
-from sparker.embed.contract import IMAGES, TEXT, Embedder
+from sparker.embed.contract import IMAGES, TEXT, Embedder, SavedEmbedder
 from sparker.embed.function import Function
 from sparker.embed.normalise import plain_text
 from sparker.embed.remembered import Remembered
@@ -19,6 +19,7 @@ __all__ = [
     "Embedder",
     "Function",
     "Remembered",
+    "SavedEmbedder",
     "Tfidf",
     "choose",
     "plain_text",

@@ -9,11 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from sparker.embed.normalise import AS_IT_IS, plain_text
 
 TEXT, IMAGES = "text", "images"
+
+
+class SavedEmbedder(msgspec.Struct, forbid_unknown_fields=True):
+    """An embedder as a file has it."""
+
+    identity: dict[str, Any]
+    arrays: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +65,10 @@ class Embedder(ABC):
     def arrays(self) -> dict[str, np.ndarray]:
         """What it has learned, to be kept beside ``identity``."""
         return {}
+
+    def saved(self) -> SavedEmbedder:
+        """Return what a file has of it."""
+        return SavedEmbedder(self.identity, self.arrays)
 
     @property
     def learns(self) -> bool:

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-import numpy as np
-
 from sparker.embed.choose import NAMES
-from sparker.embed.contract import IMAGES, TEXT, Embedder
+from sparker.embed.contract import IMAGES, TEXT, Embedder, SavedEmbedder
 from sparker.embed.tfidf import Tfidf
 
 
@@ -51,11 +49,11 @@ class Absent(Embedder):
         )
 
 
-def restored(identity: Any, arrays: Mapping[str, np.ndarray]) -> Embedder:
+def restored(saved: SavedEmbedder) -> Embedder:
     """The embedder of this identity: sparker's own as it was, any other to be handed in."""
+    identity, arrays = saved.identity, saved.arrays
     if (
-        not isinstance(identity, dict)
-        or identity.get("of") not in (TEXT, IMAGES)
+        identity.get("of") not in (TEXT, IMAGES)
         or not isinstance(identity.get("width"), int)
         or not 1 <= identity["width"] <= MAX_WIDTH
         or not isinstance(identity.get("embedder"), str)

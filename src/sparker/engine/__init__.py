@@ -16,9 +16,8 @@ from sparker.engine.ensemble import (
 )
 from sparker.engine.fit import Fit
 from sparker.engine.losses import Loss, binary_cross_entropy, mean_squared_error, neyman_pearson
-from sparker.engine.measured import Measured
 from sparker.engine.sample import TwoSample, as_points, pad, pool, stack, two_sample
-from sparker.engine.toys import Toys, ToysInMemory
+from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import (
     Schedule,
@@ -39,10 +38,8 @@ __all__ = [
     "Fit",
     "FitConfig",
     "Loss",
-    "Measured",
     "Schedule",
     "Toys",
-    "ToysInMemory",
     "TwoSample",
     "WidthConfig",
     "anomaly_score",

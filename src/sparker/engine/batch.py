@@ -4,6 +4,7 @@ A single fit is a chunk of one. With several local devices each takes chunks of 
 toys come out, up to rounding. Batches, devices and dtypes are known here and in ``chunk`` alone.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 
 import jax
@@ -137,7 +138,8 @@ def _fit_chunks(
     # Devices, or the cores of the one there is, work side by side.
     side_by_side = mesh.size
     if len(jax.local_devices()) == 1:
-        side_by_side = n_lanes(_need(one, schedule, config), one.points.shape[-1], chunk)
+        n_rows, n_features = one.points.shape[-2:]
+        side_by_side = n_lanes(_need(one, schedule, config, n_rows), n_features, chunk)
     at_once = chunk * min(side_by_side, n_chunks)
     pool = placed = shape = None
     candidates = None
@@ -184,18 +186,17 @@ def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitCo
     n_rows, n_features = sample.points.shape[-2:]
     return toys_per_chunk(
         n_toys,
-        _need(sample, schedule, config),
+        functools.partial(_need, sample, schedule, config),
         n_rows=n_rows,
         n_features=n_features,
         n_devices=len(jax.local_devices()),
     )
 
 
-def _need(sample: TwoSample, schedule: Schedule, config: FitConfig) -> Need:
-    n_rows, n_features = sample.points.shape[-2:]
+def _need(sample: TwoSample, schedule: Schedule, config: FitConfig, n_rows: int) -> Need:
     return chunk_need(
         n_rows=n_rows,
-        n_features=n_features,
+        n_features=sample.points.shape[-1],
         n_kernels=config.n_kernels,
         n_widths=len(schedule.read_off),
         n_candidates=config.n_candidates if len(schedule.explore) else 0,

@@ -59,7 +59,7 @@ def shared_candidates(
 ) -> Candidates:  # (N, d), (e,) -> (e, C)
     """Where to look, at each width, in all toys of a pool: it knows nothing of the labels."""
     n_points = len(points)
-    n_landmarks = landmark_count(n_points)
+    n_landmarks = min(n_points, max(LANDMARKS[0], min(LANDMARKS[1], LANDMARK_PAIRS // n_points)))
     rows, there = jnp.arange(n_points), jnp.ones(n_points, bool)
     landmarks = draw(key, there, n_landmarks)
     n_candidates = min(SHARED * design.n_candidates, n_points)
@@ -68,22 +68,13 @@ def shared_candidates(
     )
 
 
-def landmark_count(n_points: int) -> int:
-    """How many points stand for all of a pool."""
-    return min(n_points, max(LANDMARKS[0], min(LANDMARKS[1], LANDMARK_PAIRS // n_points)))
-
-
 def draw(key: Array, among: Array, n: int) -> Array:  # (N,) -> (n,)
-    """Distinct random rows among those that may be drawn; if they are too few, others are added."""
-    return jax.lax.top_k(random_priorities(key, jnp.arange(len(among)), among), n)[1]
+    """Distinct random rows among those that may be drawn; if they are too few, others are added.
 
-
-def random_priorities(key: Array, rows: Array, among: Array) -> Array:  # (N,), (N,) -> (N,)
-    """A random number for each row that may be drawn, -1 for the others; the largest are drawn.
-
-    Integers, so that every device and precision draws the same ones.
+    By integers, so that every device and precision draws the same ones.
     """
-    return jnp.where(among, (bits(key, rows) >> 1).astype(jnp.int32), -1)
+    priorities = (bits(key, len(among)) >> 1).astype(jnp.int32)
+    return jax.lax.top_k(jnp.where(among, priorities, -1), n)[1]
 
 
 def random_key(seed: int) -> Array:
@@ -91,9 +82,9 @@ def random_key(seed: int) -> Array:
     return jax.random.key(seed, impl="threefry2x32")
 
 
-def bits(key: Array, rows: Array) -> Array:  # (N,) -> (N,)
-    """Random bits of these rows: the same that ``jax.random.bits`` gives them among all rows."""
-    counts = jnp.stack([jnp.zeros(rows.shape, jnp.uint32), rows.astype(jnp.uint32)])
+def bits(key: Array, n: int) -> Array:  # (n,)
+    """Random bits, the same for any setting of JAX."""
+    counts = jnp.stack([jnp.zeros(n, jnp.uint32), jnp.arange(n, dtype=jnp.uint32)])
     high, low = threefry_2x32(jax.random.key_data(key), counts)
     return high ^ low
 
@@ -125,8 +116,10 @@ def _choose(
     def at_width(width: tuple[Array, Array]) -> Candidates:
         sigma, number = width
         around = count_around(points, near, itself, sigma, n_rows, design, at_once)
-        turn = jax.random.fold_in(key, number)
-        minus_time = -race_times(turn, jnp.arange(len(rows)), among, around)
+        # Random times, the earliest of which are drawn: exponential, of mean 1 + the rows around.
+        random = bits(jax.random.fold_in(key, number), len(rows)) >> 8
+        uniform = random.astype(around.dtype) * 2.0**-24 + 2.0**-25
+        minus_time = jnp.where(among, jnp.log(uniform) * (1 + around), -jnp.inf)
         minus_time, order = jax.lax.top_k(minus_time, n_wanted)
         log_weight = inclusion_weights(minus_time, around[order], n_candidates)
         finished = jnp.isfinite(minus_time[:n_candidates])
@@ -154,12 +147,6 @@ def count_around(
     blocks = in_blocks(points, at_once)
     around = jax.lax.map(count, blocks).reshape(-1)[: len(points)]
     return jnp.maximum(around - itself, 0) * (n_rows / n_landmarks)
-
-
-def race_times(key: Array, rows: Array, among: Array, around: Array) -> Array:  # (S,) -> (S,)
-    """Random times, the earliest of which are drawn: exponential, of mean 1 + the rows around."""
-    uniform = (bits(key, rows) >> 8).astype(around.dtype) * 2.0**-24 + 2.0**-25
-    return jnp.where(among, -jnp.log(uniform) * (1 + around), jnp.inf)
 
 
 def inclusion_weights(minus_time: Array, around: Array, n: int) -> Array:  # (n + 1,) or all -> (n,)

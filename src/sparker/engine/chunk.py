@@ -147,7 +147,7 @@ def fit_chunk(
                 jax.block_until_ready(progress)  # type: ignore[no-untyped-call]
                 # The finish is one more stage: a toy is done when it comes back.
                 on_part(n_toys * (stages[1] - stages[0]) / (len(spans) + 1))
-            done = run(progress, samples, (steps, explored, rates), part=finish_chunk)
+            done = run(progress, samples, (steps, explored), part=finish_chunk)
             return jax.block_until_ready(done)  # type: ignore[no-untyped-call]
 
     if mesh.size > 1 or at_once == chunk:

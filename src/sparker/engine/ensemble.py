@@ -6,7 +6,7 @@ list ``k`` holds one array per kernel, all of the same shape: its values at the 
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from sparker.engine.distances import (
     sum_of,
 )
 from sparker.engine.sample import AnyArray, as_points
+from sparker.system.archive import ArraySpec
 from sparker.system.machine import check_process
 
 Kernels = Sequence[Array]
@@ -30,9 +31,12 @@ Kernels = Sequence[Array]
 class Ensemble(NamedTuple):
     """M Gaussian kernels of one width."""
 
-    mu: AnyArray  # (M, d) locations
-    a: AnyArray  # (M,) amplitudes
-    sigma: AnyArray  # () width
+    mu: Annotated[AnyArray, ArraySpec("M r")]
+    """Locations."""
+    a: Annotated[AnyArray, ArraySpec("M")]
+    """Amplitudes."""
+    sigma: Annotated[AnyArray, ArraySpec("")]
+    """The width."""
 
 
 class Competition(NamedTuple):

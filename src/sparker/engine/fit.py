@@ -7,7 +7,6 @@ import numpy as np
 
 from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
 from sparker.engine.train import ReadOffs
 from sparker.engine.widths import Schedule
 
@@ -16,13 +15,14 @@ class Fit(NamedTuple):
     """What a fit leaves behind; a batch of fits has one more axis in front."""
 
     models: Ensemble  # mu (m, M, d), a (m, M), sigma (m,): the ensemble at each width read off
-    measured: Measured  # of (m, ...), the families of train.FAMILIES
+    statistics: np.ndarray  # (m, r) those of train.FAMILIES, larger where the samples differ more
+    score_counts: np.ndarray  # (m, bins) data events by anomaly score
     finite: np.ndarray  # () whether all of it is
 
     @property
     def t(self) -> np.ndarray:  # (m,)
         """The test statistic of the whole model, in double precision."""
-        return np.asarray(self.measured.t)
+        return self.statistics[..., 0]
 
     def at(self, width: int) -> Ensemble:
         """The ensemble of a single fit at one of its widths, counted from the widest."""
@@ -46,8 +46,8 @@ def as_fit(
     config: FitConfig,
 ) -> Fit:
     """The first toys of a chunk, in the coordinates that their points came in."""
-    mu, a, measured, finite = jax.tree.map(lambda array: np.asarray(array)[:n_toys], done)
+    mu, a, *others = (np.asarray(array)[:n_toys] for array in done)
     origin = np.expand_dims(origin, -3)
     dtype = np.result_type(origin, config.dtype)
     sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
-    return Fit(Ensemble(mu * dtype.type(unit) + origin, a, sigma), measured, finite)
+    return Fit(Ensemble(mu * dtype.type(unit) + origin, a, sigma), *others)

@@ -5,6 +5,7 @@ similar machines choose the same size. This matters: with one chunk size toys ag
 with different ones only up to rounding.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -89,7 +90,7 @@ def chunk_need(
 
 def toys_per_chunk(
     n_toys: int,
-    need: Need,
+    need_of: Callable[[int], Need],  # toys of so many rows
     *,
     n_rows: int,
     n_features: int,
@@ -98,60 +99,16 @@ def toys_per_chunk(
 ) -> int:
     """The number of toys to train at once on each device, or on each core of a CPU."""
     free = free_memory(n_devices) if free_bytes is None else free_bytes
-    lanes = 1
+    check_rows(need_of, n_rows, free, f"fits with {n_features} features")
+    need, lanes = need_of(n_rows), 1
     if n_devices == 1 and free_bytes is None:
         lanes = n_lanes(need, n_features)
     most = most_toys()
     if jax.default_backend() in MAX_ROWS:
         rows = MAX_ROWS_IN_LANES if in_lanes(n_features) else MAX_ROWS[jax.default_backend()]
         most = max(min(most, rows // n_rows), MIN_TOYS)
-    return toys_that_fit(
-        -(-n_toys // (n_devices * lanes)),
-        need.fixed,
-        need.each * lanes,
-        most=most,
-        free=free,
-        need=f"fits of {n_rows} rows with {n_features} features need",
-        remedy="take fewer rows, a machine with more memory, or stream the reference",
-    )
-
-
-MAX_FOR_BLOCKS = 2**32
-"""Bytes that passes over rows on disk may take on a CPU, unless told otherwise."""
-
-MAX_IN_BLOCK = {"cpu": 2**20}
-MAX_IN_BLOCK_ELSEWHERE = 2**26
-"""Rows of a block, of all toys of a chunk together."""
-
-
-def for_blocks(memory: float | None) -> float:
-    """Bytes that passes over rows on disk may take."""
-    if memory is not None:
-        return memory
-    most = MAX_FOR_BLOCKS if jax.default_backend() == "cpu" else float("inf")
-    return min(free_memory() / 4, most)
-
-
-def toys_by_labels(n_toys: int, n_rows: int, memory: float) -> int:
-    """How many toys to train at once on rows from disk, if two bits a row and toy are kept."""
-    return toys_that_fit(
-        n_toys,
-        0,
-        n_rows / 4,
-        most=most_toys(),
-        free=memory / 2,
-        need=f"the labels of {n_rows} rows need",
-        remedy="give stream more memory (--memory)",
-    )
-
-
-def block_of_rows(n_rows: int, n_features: int, n_toys: int, n_kernels: int, memory: float) -> int:
-    """Rows of a block in which so many toys are trained, a power of two."""
-    toy = toy_bytes(1024, n_features, n_kernels, 0, 4) / 1024 + 16
-    each = n_toys * toy + points_bytes(1, n_features, 4)
-    most = MAX_IN_BLOCK.get(jax.default_backend(), MAX_IN_BLOCK_ELSEWHERE) // n_toys
-    wanted = max(1024, min(n_rows, most, int(memory / 2 / each)))
-    return 1 << (wanted.bit_length() - 1)
+    need = need._replace(each=need.each * lanes)
+    return toys_that_fit(-(-n_toys // (n_devices * lanes)), need, most=most, free=free)
 
 
 def most_toys() -> int:
@@ -159,21 +116,26 @@ def most_toys() -> int:
     return MAX_TOYS.get(jax.default_backend(), MAX_TOYS_ELSEWHERE)
 
 
-def toys_that_fit(
-    n_toys: int, fixed: float, each: float, *, most: int, free: float, need: str, remedy: str
-) -> int:
-    """The largest power of two of toys that fits: ``each`` takes bytes, beside ``fixed`` ones.
-
-    Where not even two fit, ``need`` and ``remedy`` say what takes so much and what helps.
-    """
-    room = Need(fixed, each).room(free)
-    if room < MIN_TOYS:
-        needed = (fixed + MIN_TOYS * each) / USABLE
-        raise MemoryError(
-            f"{need} about {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; {remedy}"
-        )
+def toys_that_fit(n_toys: int, need: Need, *, most: int, free: float) -> int:
+    """The largest power of two of toys that fits."""
     wanted = max(1 << (n_toys - 1).bit_length(), MIN_TOYS)
-    return 1 << (int(min(room, most, wanted)).bit_length() - 1)
+    return 1 << (int(min(need.room(free), most, wanted)).bit_length() - 1)
+
+
+def check_rows(need_of: Callable[[int], Need], n_rows: int, free: float, what: str) -> None:
+    """Refuse more rows than the fewest toys of a chunk have room for; say how many fit."""
+    need = need_of(n_rows)
+    if need.room(free) >= MIN_TOYS:
+        return
+    fit = n_rows
+    while fit and need_of(fit).room(free) < MIN_TOYS:
+        fit = int(0.99 * fit)
+    needed = (need.fixed + MIN_TOYS * need.each) / USABLE
+    remedy = f"take a uniform random sample of the larger one, so that both have {fit:,} together"
+    raise MemoryError(
+        f"{what} need about {needed / 2**30:.1f} GiB for the {n_rows:,} rows of both samples, and "
+        f"{free / 2**30:.1f} GiB are free; {remedy if fit else 'take a machine with more memory'}"
+    )
 
 
 def is_out_of_memory(error: BaseException) -> bool:

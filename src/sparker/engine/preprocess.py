@@ -23,9 +23,9 @@ class Transform(NamedTuple):
     """The columns that vary."""
     centre: Annotated[np.ndarray, ArraySpec("d")]
     """What is subtracted; of a column not kept, its constant value."""
-    matrix: Annotated[np.ndarray, ArraySpec("...")]
+    matrix: Annotated[np.ndarray, ArraySpec("k | k r")]
     """(k,) one factor a column, or (k, r)."""
-    back: Annotated[np.ndarray, ArraySpec("...")]
+    back: Annotated[np.ndarray, ArraySpec("k | r k")]
     """Its inverse where the points vary, (k,) or (r, k)."""
     low: Annotated[np.ndarray, ArraySpec("d", finite=False)]
     """Values further out are taken to be here."""

@@ -63,13 +63,17 @@ def start_chunk(
     key, steps, explored = shared
     keys = jax.vmap(functools.partial(jax.random.fold_in, key))(toys)
     over = _over(samples)
-    first = jax.vmap(functools.partial(init, n_kernels=design.n_kernels), (0, over))(keys, samples)
+
+    def begin(key: Array, sample: TwoSample) -> Progress:
+        return start(init(key, sample, design.n_kernels), len(steps.read_off))
+
+    progress = jax.vmap(begin, (0, over))(keys, samples)
     candidates = None
     if samples.points.ndim == 3 and len(explored):
         choose = functools.partial(own_candidates, design=design, block=_block(samples))
         sigma = jnp.asarray(steps.sigma)[explored]
         candidates = jax.vmap(choose, (0, 0, None))(keys, samples, sigma)
-    return start(first, len(steps.read_off)), candidates
+    return progress, candidates
 
 
 def run_stages(
@@ -101,16 +105,15 @@ def run_stages(
 def finish_chunk(
     progress: Progress,
     samples: TwoSample,
-    shared: tuple[Steps, Array, Rates],
+    shared: tuple[Steps, Array],
     *,
     design: Design,
 ) -> ReadOffs:
     """What the models read off say."""
-    steps, explored, rates = shared
+    steps, explored = shared
 
     def one(progress: Progress, sample: TwoSample) -> ReadOffs:
-        rows = rows_of(sample, rates.clip, design, _block(samples))
-        return finish(rows, progress, steps, scans=len(explored) > 0)
+        return finish(sample, progress, steps, design, scans=len(explored) > 0)
 
     return jax.vmap(one, (0, _over(samples)))(progress, samples)
 

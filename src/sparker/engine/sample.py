@@ -9,14 +9,18 @@ arrays with a leading axis, in one of two forms that the engine tells apart by t
 
 import contextlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-AnyArray = jax.Array | np.ndarray
+if TYPE_CHECKING:
+    AnyArray = jax.Array | np.ndarray
+else:
+    AnyArray = np.ndarray
+    """What files give back."""
 
 
 class TwoSample(NamedTuple):

@@ -51,7 +51,7 @@ APART = 2
 
 
 class Seen(NamedTuple):
-    """All that a scan needs of the rows. These are sums over rows, so rows may come in blocks."""
+    """All that a scan needs of the rows."""
 
     at: Array  # (C, 7) what kernels at the candidates see
     reference: Array  # (2,) the reference weights and their squares

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from sparker.engine import gradient_gpu, scan
+from sparker.engine import gradient_gpu
 from sparker.engine.candidates import draw
 from sparker.engine.config import Design, Rates
 from sparker.engine.distances import Features, features_of, sum_of
@@ -81,21 +81,6 @@ def step(
     mu = state.mu - rates.location * sigma * move_mu
     a = jnp.clip(state.a - rates.amplitude * move_a, -rates.clip, rates.clip)
     return State(mu, a, optimizer)
-
-
-def placed(
-    model: Ensemble,
-    seen: scan.Seen,
-    centres: Array,  # (C, d)
-    is_one: Array,  # (C,)
-    log_weight: AnyArray,  # (C,)
-    clip: AnyArray,
-) -> tuple[State, Array]:
-    """The state after a look, with idle kernels placed anew, and the look's statistics."""
-    found = scan.scan(seen, jnp.where(is_one, log_weight, -jnp.inf))
-    mu, a = scan.place(model, found, seen.t, centres, is_one, clip)
-    # The old momentum means nothing to kernels that moved; the others are treated alike.
-    return at_rest(mu, a), found.statistics
 
 
 def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:  # of (m,)

@@ -1,12 +1,10 @@
 """Training: anneal the width, place idle kernels, let Adam move all of them, read the model off.
 
-A fit is ``start``, a ``stage`` for every width and ``finish``, for rows in memory and for rows that
-come in blocks. A ``Trainer`` makes the sums over rows.
+A fit is ``start``, a ``stage`` for every width and ``finish``.
 """
 
-import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,9 +17,8 @@ from sparker.engine.config import Design, Rates
 from sparker.engine.distances import Features, features_of
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.gradient import Gradient
-from sparker.engine.measured import Measured
 from sparker.engine.sample import AnyArray, TwoSample
-from sparker.engine.step import Evaluation, State, evaluate, gradient_of, placed, slowed, step
+from sparker.engine.step import State, at_rest, evaluate, gradient_of, slowed, step
 from sparker.engine.widths import Schedule
 
 N_STAGES = 10
@@ -40,26 +37,14 @@ class ReadOffs(NamedTuple):
 
     mu: Array  # (m, M, d)
     a: Array  # (m, M)
-    measured: Measured
+    statistics: Array  # (m, r) see FAMILIES
+    score_counts: Array  # (m, bins)
     finite: Array  # ()
 
 
 FAMILIES = ("all kernels", *scan.FAMILIES)
 """What is read off at each width: ``t`` of the model, and what the scan before training found.
 Without scans, the first alone."""
-
-
-class Trainer(Protocol):
-    """What makes the sums over the rows of a sample, or of many samples at once."""
-
-    def place(self, state: State, at: Any, sigma: AnyArray) -> tuple[State, Array]:
-        """Scan at a new width: idle kernels placed anew, and the scan's statistics."""
-
-    def step(self, state: State, sigma: AnyArray, rates: Rates) -> State:
-        """One step of Adam."""
-
-    def evaluate(self, mu: Array, a: Array, sigma: AnyArray) -> Evaluation:
-        """What the models that were read off say of the sample."""
 
 
 class Progress(NamedTuple):
@@ -95,83 +80,8 @@ def spans_of(schedule: Schedule) -> list[tuple[int, int]]:
     return list(zip(begins.tolist(), [*begins[1:].tolist(), n_steps], strict=True))
 
 
-whole = functools.partial(jax.jit, inline=True)
-"""What trainers do between their sums, as one program: where a sum is a pass over a file, each
-operation would be compiled and started by itself. In a traced fit it makes no difference."""
-
-
-@functools.partial(whole, static_argnames="n_widths")
-def start(first: State, n_widths: int) -> Progress:
-    """Nothing read off yet."""
-    batch, shape = first.mu.shape[:-2], first.mu.shape[-2:]
-    mu = jnp.zeros((*batch, n_widths, *shape), first.mu.dtype)
-    a = jnp.zeros((*batch, n_widths, shape[0]), first.a.dtype)
-    scanned = jnp.zeros((*batch, n_widths, len(scan.FAMILIES)), first.a.dtype)
-    return Progress(first, mu, a, scanned)
-
-
-def stage(
-    trainer: Trainer,
-    progress: Progress,
-    steps: Steps,
-    span: tuple[Any, Any],  # its first step, and the one after its last
-    at: Any,  # what ``place`` needs; None where there are no scans
-    rates: Rates,
-    over_steps: Callable[..., Any] = jax.lax.fori_loop,
-) -> Progress:
-    """Scan and place idle kernels, then step after step, the models read off on the way."""
-    begin, end = span
-
-    def advance(t: AnyArray, progress: Progress) -> Progress:
-        now = rates
-        if at is not None:
-            now = slowed(rates, ((end - t) / (end - begin)).astype(steps.sigma.dtype))
-        state = trainer.step(progress.state, steps.sigma[t], now)
-        return _read_off(progress, state, steps.slot[t])
-
-    if at is not None:
-        state, found = trainer.place(progress.state, at, steps.sigma[begin])
-        progress = _keep_found(progress, state, found, steps.slot[begin])
-    return over_steps(begin, end, advance, progress)
-
-
-@whole
-def _read_off(progress: Progress, state: State, slot: AnyArray) -> Progress:
-    """Each step overwrites the slot it works towards: what stays is the step read off."""
-    mu = progress.mu.at[..., slot, :, :].set(state.mu)
-    return Progress(state, mu, progress.a.at[..., slot, :].set(state.a), progress.scanned)
-
-
-@whole
-def _keep_found(progress: Progress, state: State, found: Array, slot: AnyArray) -> Progress:
-    """What a scan has found, and the kernels it has placed."""
-    scanned = progress.scanned.at[..., slot, :].set(found)
-    return progress._replace(state=state, scanned=scanned)
-
-
-def finish(trainer: Trainer, progress: Progress, steps: Steps, *, scans: bool) -> ReadOffs:
-    """What the models say; to be run with JAX's 64-bit types enabled."""
-    evaluation = trainer.evaluate(progress.mu, progress.a, steps.sigma[steps.read_off])
-    return _finished(progress, evaluation, scans=scans)
-
-
-@functools.partial(whole, static_argnames="scans")
-def _finished(progress: Progress, evaluation: Evaluation, *, scans: bool) -> ReadOffs:
-    _, mu, a, scanned = progress
-    statistics = evaluation.t[..., None]
-    if scans:
-        statistics = jnp.concatenate([statistics, scanned.astype(statistics.dtype)], -1)
-    measured = Measured(statistics, *evaluation[1:])
-    n_batch = mu.ndim - 3
-    each = [
-        jnp.all(jnp.isfinite(array), tuple(range(n_batch, array.ndim)))
-        for array in (mu, a, *measured)
-    ]
-    return ReadOffs(mu, a, measured, jnp.all(jnp.stack(each), 0))
-
-
 class Rows(NamedTuple):
-    """A ``Trainer`` for one sample in memory, to be traced."""
+    """One sample, and what all sums over its rows share."""
 
     sample: TwoSample
     features: Features
@@ -181,24 +91,6 @@ class Rows(NamedTuple):
     design: Design
     block: int  # candidates that are looked at at a time
 
-    def place(self, state: State, at: Candidates, sigma: AnyArray) -> tuple[State, Array]:
-        """Look at the candidates of a stage."""
-        model = Ensemble(state.mu, state.a, sigma)
-        rows = jnp.asarray(at.rows)
-        centres = jnp.asarray(self.sample.points)[rows]
-        is_there = (self.sample.data_weight > 0) | (self.sample.reference_weight > 0)
-        is_one = jnp.asarray(is_there)[rows] & (rows != NONE)
-        seen = scan.look(model, centres, self.sample, self.features, self.design, self.block)
-        return placed(model, seen, centres, is_one, at.log_weight, self.clip)
-
-    def step(self, state: State, sigma: AnyArray, rates: Rates) -> State:
-        """Step along the gradient of all rows."""
-        return step(state, sigma, self.gradient, self.per_event, rates)
-
-    def evaluate(self, mu: Array, a: Array, sigma: AnyArray) -> Evaluation:
-        """Evaluate all models read off."""
-        return evaluate(Ensemble(mu, a, sigma), self.sample, self.design)
-
 
 def rows_of(sample: TwoSample, clip: AnyArray, design: Design, block: int) -> Rows:
     """A sample, ready to be trained on; ``block`` candidates are looked at at a time."""
@@ -207,3 +99,67 @@ def rows_of(sample: TwoSample, clip: AnyArray, design: Design, block: int) -> Ro
     per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
     pull = gradient_of(sample, features, design)
     return Rows(sample, features, pull, per_event, clip, design, block)
+
+
+def start(first: State, n_widths: int) -> Progress:
+    """Nothing read off yet."""
+    mu = jnp.zeros((n_widths, *first.mu.shape), first.mu.dtype)
+    a = jnp.zeros((n_widths, *first.a.shape), first.a.dtype)
+    return Progress(first, mu, a, jnp.zeros((n_widths, len(scan.FAMILIES)), first.a.dtype))
+
+
+def stage(
+    rows: Rows,
+    progress: Progress,
+    steps: Steps,
+    span: tuple[Array, Array],  # its first step, and the one after its last
+    at: Candidates | None,  # where to look; None where there are no scans
+    rates: Rates,
+) -> Progress:
+    """Scan and place idle kernels, then step after step, the models read off on the way."""
+    begin, end = span
+
+    def advance(t: Array, progress: Progress) -> Progress:
+        now = rates
+        if at is not None:
+            now = slowed(rates, ((end - t) / (end - begin)).astype(steps.sigma.dtype))
+        state = step(progress.state, steps.sigma[t], rows.gradient, rows.per_event, now)
+        # Each step overwrites the slot it works towards: what stays is the step read off.
+        slot = steps.slot[t]
+        mu, a = progress.mu.at[slot].set(state.mu), progress.a.at[slot].set(state.a)
+        return progress._replace(state=state, mu=mu, a=a)
+
+    if at is not None:
+        state, found = explore(rows, progress.state, at, steps.sigma[begin])
+        scanned = progress.scanned.at[steps.slot[begin]].set(found)
+        progress = progress._replace(state=state, scanned=scanned)
+    return jax.lax.fori_loop(begin, end, advance, progress)
+
+
+def explore(rows: Rows, state: State, at: Candidates, sigma: AnyArray) -> tuple[State, Array]:
+    """Look at the candidates of a stage: idle kernels placed anew, and the scan's statistics."""
+    model, sample = Ensemble(state.mu, state.a, sigma), rows.sample
+    chosen = jnp.asarray(at.rows)
+    centres = jnp.asarray(sample.points)[chosen]
+    is_there = (sample.data_weight > 0) | (sample.reference_weight > 0)
+    is_one = jnp.asarray(is_there)[chosen] & (chosen != NONE)
+    seen = scan.look(model, centres, sample, rows.features, rows.design, rows.block)
+    found = scan.scan(seen, jnp.where(is_one, at.log_weight, -jnp.inf))
+    mu, a = scan.place(model, found, seen.t, centres, is_one, rows.clip)
+    # The old momentum means nothing to kernels that moved; the others are treated alike.
+    return at_rest(mu, a), found.statistics
+
+
+def finish(
+    sample: TwoSample, progress: Progress, steps: Steps, design: Design, *, scans: bool
+) -> ReadOffs:
+    """What the models say; to be run with JAX's 64-bit types enabled."""
+    _, mu, a, scanned = progress
+    models = Ensemble(mu, a, steps.sigma[steps.read_off])
+    t, score_counts = evaluate(models, sample, design)
+    statistics = t[:, None]
+    if scans:
+        statistics = jnp.concatenate([statistics, scanned.astype(t.dtype)], -1)
+    found = mu, a, statistics, score_counts
+    finite = jnp.stack([jnp.all(jnp.isfinite(array)) for array in found])
+    return ReadOffs(*found, jnp.all(finite))

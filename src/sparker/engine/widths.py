@@ -74,14 +74,11 @@ def width_range(points: ArrayLike, *, max_points: int = 2000, seed: int = 0) -> 
 def resolvable_range(
     points: ArrayLike,
     *,
-    n_rows: int | None = None,
     fewest: int = 100,
     max_points: int = 2000,
     seed: int = 0,
 ) -> tuple[float, float]:
     """The widest and the narrowest width at which a sample of this size can tell anything.
-
-    Its size is the number of points, or ``n_rows`` if these are only some of them.
 
     The first is the 99 % percentile of the distances: a kernel that wide sees every point. The last
     leaves the median point ``fewest`` others under its kernel (or a tenth of all, if that is less):
@@ -93,8 +90,7 @@ def resolvable_range(
     _, first = _percentiles(distances)
     # In units of the widest. Exponentials of single precision take a fraction of the time.
     exponent = -0.5 * squareform((distances / first).astype(np.float32)) ** 2
-    n_all = n_rows or len(x)
-    wanted = min(fewest, n_all / 10) / n_all * len(exponent)
+    wanted = min(fewest, len(x) / 10) / len(x) * len(exponent)
 
     def others(log_width: float) -> float:
         under = np.exp(exponent * np.float32(np.exp(-2 * log_width)))
@@ -243,17 +239,11 @@ class WidthConfig:
             raise ValueError(f"evenly must be True or False, got {evenly!r:.40}")
         _check_plan(1.0, 0.5, self.steps, self.n_widths)
 
-    def schedule(self, points: ArrayLike, n_rows: int | None = None) -> Schedule:
-        """The schedule for these points, which may be a part of ``n_rows`` rows.
-
-        Only ``resolvable_range`` needs that number; any other ``span`` is not told.
-        """
+    def schedule(self, points: ArrayLike) -> Schedule:
+        """The schedule for these points."""
         first, last = self.first, self.last
         if first is None or last is None:
-            if self.span is resolvable_range:
-                widest, narrowest = resolvable_range(np.asarray(points), n_rows=n_rows)
-            else:
-                widest, narrowest = self.span(np.asarray(points))
+            widest, narrowest = self.span(np.asarray(points))
             first, last = first or widest, last or narrowest
         if self.annealing is None:
             return stairs(first, last, steps=self.steps, n_widths=self.n_widths)

@@ -1,4 +1,4 @@
 """From the table of toys to an answer: how sure, how many, where, which rows.
 
-May import: calibration, nulls, statistics, streaming, engine, system.
+May import: calibration, nulls, statistics, engine, system.
 """

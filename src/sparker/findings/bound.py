@@ -21,6 +21,7 @@ from scipy.stats import hypergeom
 from sparker.engine.sample import TwoSample
 from sparker.findings.mixtures import Mixture
 from sparker.findings.orders import Order, counts, sizes, surprise
+from sparker.system.archive import Count
 
 CONFIDENCE = 0.95
 MAX_TOYS = 199
@@ -32,9 +33,9 @@ N_LENGTHS = 8
 class AtLeast(NamedTuple):
     """Lower bounds on the anomalous rows."""
 
-    too_many: int
+    too_many: Count
     """Data rows that do not come from the reference's distribution."""
-    missing: int
+    missing: Count
     """Rows that would have to be added to the data."""
 
 

@@ -11,6 +11,7 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 from sparker.nulls.labels import DATA, REFERENCE
 from sparker.nulls.pool import Pool
+from sparker.system.archive import Count, Share
 from sparker.tables.encoding import Encoding, which
 
 MAX_LEVELS = 12
@@ -34,12 +35,12 @@ Quartiles = tuple[float, float, float]
 class ColumnTest(NamedTuple):
     """What one column shows."""
 
-    column: int
+    column: Count
     test: str
-    distance: float
+    distance: Share
     """The largest difference of the distribution functions; of counted values, half the sum of the
     differences of their shares. Between 0 and 1."""
-    p_value: float
+    p_value: Share
     """Corrected for the number of columns."""
     reference_quartiles: Quartiles | None
     """None of a category."""

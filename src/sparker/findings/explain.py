@@ -1,6 +1,6 @@
 """How many, where, which rows, which columns: the answers beside the p-value."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sparker.nulls import Permutation, Samples
 from sparker.nulls.experiments import relabelled
 from sparker.nulls.pool import Pool
 from sparker.statistics.contract import Statistic
+from sparker.system.archive import ArraySpec
 from sparker.system.machine import free_on_machine
 from sparker.tables.encoding import Encoding
 
@@ -40,6 +41,10 @@ MAX_REFERENCE = 20_000, 10
 of them are drawn."""
 
 
+Probabilities = Annotated[np.ndarray, ArraySpec("N_D", low=0, high=1, finite=False)]
+"""NaN where rows took no part."""
+
+
 class UnexplainedError(ValueError):
     """Says why there are no answers beside the p-value."""
 
@@ -49,11 +54,11 @@ class Answers(NamedTuple):
 
     at_least: AtLeast | None
     """Lower bounds at 95 %; None where there are too few labellings for them."""
-    probability: np.ndarray
+    probability: Probabilities
     """(N_D,) that a row is anomalous; NaN for rows that took no part."""
-    score: np.ndarray
+    score: Annotated[np.ndarray, ArraySpec("N_D", finite=False)]
     """(N_D,) what the probability comes from; it orders rows of the same probability."""
-    row_p_values: np.ndarray | None
+    row_p_values: Probabilities | None
     """(N_D,) valid for every ordinary row; None where rows do not stand for themselves."""
     regions: tuple[Region, ...]
     """The surest first."""
@@ -85,7 +90,7 @@ def explain(
     """
     rng = np.random.default_rng([seed, STREAM])
     # Nuisance parameters stay at the values that fit best, as if these were known.
-    known, chosen = enough(observed.shown._replace(tilt=None), rng)
+    known, chosen = enough(observed._replace(tilt=None), rng)
     called = _Called(*numbers, chosen)
     _check_room(len(known.reference) + len(known.data), known.data.shape[1])
     try:

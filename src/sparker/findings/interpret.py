@@ -28,9 +28,8 @@ def interpret(
 ) -> dict[str, Any]:
     """What the observed row of the table says beside its toys: most of a ``Result``."""
     transform = prepared.transform
-    data, reference = transform(observed.data), transform(observed.reference.shown)
-    measured = table.first(n_made)
-    statistics = np.asarray(measured.statistics)
+    data, reference = transform(observed.data), transform(observed.reference)
+    statistics = table.first(n_made)
     check_finite(statistics[0])
     readings = prepared.statistic.readings or scales(np.arange(statistics.shape[1]))
     spreads = _spreads(statistics)
@@ -53,8 +52,9 @@ def interpret(
         "n_failed": int(failed.sum()),
         "widths": widths,
         "readings": readings,
-        "observed": measured.at(0),
-        "null": measured.at(slice(1, None)),
+        "statistics": statistics[0],
+        "null_statistics": statistics[1:],
+        "score_counts": _score_counts(table, statistics[:, 0], best),
         "p_by_reading": ranked.p_by_column,
         "p_by_family": ranked.p_by_family,
         "combined_score": float(ranked.score[0]),
@@ -65,8 +65,8 @@ def interpret(
         "transform": transform,
         "data_components": data_components,
         "reference_components": reference_components,
-        **_plane(transform, data, reference, observed.shown_weights),
-        "reference_weights": observed.shown_weights,
+        **_plane(transform, data, reference, observed.weights),
+        "reference_weights": observed.weights,
         **_kept(observed),
         "competition": plain(statistic.competition),
         "expected": observed.expected,
@@ -74,6 +74,17 @@ def interpret(
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "notes": (*_silent(readings, statistics), *_notes(transform, observed, labels)),
     }
+
+
+def _score_counts(table: Table, t: np.ndarray, best: int) -> np.ndarray | None:  # (1 + n, bins)
+    """Data rows by anomaly score at the width shown: the data's, and those of the first toys.
+
+    Toys whose fit did not stay finite are left out.
+    """
+    if table.models is None or 0 not in table.score_counts:
+        return None
+    kept = sorted(i for i in table.score_counts if i < len(t) and np.isfinite(t[i]))
+    return np.stack([table.score_counts[i][best] for i in kept])
 
 
 def decided(readings: Sequence[Reading], ranked: Ranked, spreads: np.ndarray) -> int:
@@ -144,12 +155,12 @@ MAX_KEPT = 2**23
 
 def _kept(observed: Samples) -> dict[str, np.ndarray]:
     """The rows as they were given; of very many reference rows, some."""
-    shown = observed.reference.shown
-    kept = np.arange(len(shown))
-    most = max(1000, MAX_KEPT // shown.shape[1])
-    if len(shown) > most:
-        kept = np.sort(np.random.default_rng(0).choice(len(shown), most, replace=False))
-    return {"data": observed.data, "reference": shown[kept], "reference_rows": kept}
+    reference = observed.reference
+    kept = np.arange(len(reference))
+    most = max(1000, MAX_KEPT // reference.shape[1])
+    if len(reference) > most:
+        kept = np.sort(np.random.default_rng(0).choice(len(reference), most, replace=False))
+    return {"data": observed.data, "reference": reference[kept], "reference_rows": kept}
 
 
 def _silent(readings: Sequence[Reading], statistics: np.ndarray) -> list[str]:
@@ -184,10 +195,4 @@ def _notes(transform: Transform, observed: Samples, labels: Sequence[str]) -> tu
                     f"column {name} never varies in the reference, but {n} data rows differ "
                     "from it there: an anomaly that this test does not see"
                 )
-    reference = observed.reference
-    if len(reference.shown) < len(reference):
-        notes.append(
-            f"the reference was streamed; a random {len(reference.shown):,} of its "
-            f"{len(reference):,} rows are kept to be shown"
-        )
     return tuple(notes)

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from sparker.findings.mixtures import Mixture
 from sparker.findings.rules import Condition, Found
+from sparker.system.archive import Count, Share
 from sparker.tables.encoding import Feature
 
 LEVEL = 0.05
@@ -30,7 +31,7 @@ class Region(NamedTuple):
     """What rows there are like, where no rule describes them."""
     lack: bool
     """Whether rows are missing there, rather than too many."""
-    n_data: int
+    n_data: Count
     """Data rows there."""
     expected: float
     """How many there should be, from the hidden reference rows there."""
@@ -39,10 +40,10 @@ class Region(NamedTuple):
     interval: tuple[float, float] | None
     """A 95 % interval of the anomalous rows there, up to all of them; None where rows cannot be
     compared one by one."""
-    p_value: float | None
+    p_value: Share | None
     """Of the rows that are in no region found before, corrected for the number of regions; None
     where rows cannot be compared one by one."""
-    rows: tuple[int, ...]
+    rows: tuple[Count, ...]
     """The data rows there, counted from 0."""
 
     @property

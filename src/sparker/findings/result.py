@@ -2,43 +2,51 @@
 
 import html
 import os
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
+import narwhals as nw
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from sparker.calibration.pvalues import CONFIDENCE, in_sigmas, significance
+from sparker.calibration.combine import RULES
+from sparker.calibration.pvalues import CONFIDENCE, Ranked, in_sigmas, rank, significance
+from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import option
 from sparker.calibration.tail import TailFit, fit_tail
+from sparker.embed import SavedEmbedder, choose
+from sparker.embed import restored as embedder_restored
 from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.measured import Measured
 from sparker.engine.preprocess import Transform
 from sparker.findings.columns import Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.frames import Frame, as_frame, free_name
 from sparker.findings.rows import listed
-from sparker.findings.saved import (
-    GIVEN,
-    KIND,
-    TUPLES,
-    answers_parts,
-    embedded_again,
-    given_parts,
-    restore,
-    same,
-)
 from sparker.findings.words import NOT_ALONE, finite, in_json, pulls, seen_by, sentences
 from sparker.nulls import Pull
 from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
+from sparker.system.archive import ArraySpec, Count, Each, Share
 from sparker.tables.checks import Caution
-from sparker.tables.encoding import IS, Encoding, Feature
+from sparker.tables.encoding import IS, Embeds, Encoding, Feature
 from sparker.tables.kinds import Kind
 from sparker.tables.rows import INDICATOR, more_rows
+
+KIND = "test result"
+
+RESTORE: archive.Restore = {Embeds: (SavedEmbedder, embedder_restored)}
+
+Named = str | dict[str, Any]
+"""A function by its name, or an object by its settings."""
+
+MAX_ROWS = 1e15
+"""More than any sample has."""
+
+PNG = "^data:image/png;base64,[A-Za-z0-9+/=]*$"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -52,76 +60,91 @@ class Result:
 
     __test__ = False  # not a test case, whatever pytest makes of the name
 
-    p_value: float
-    interval: tuple[float, float]
+    p_value: Annotated[float, Meta(gt=0, le=1)]
+    interval: tuple[Share, Share]
     """The 95 % interval of the p-value for infinitely many toys, see ``pvalues.limits``."""
-    above: int
+    above: Count
     """Toys at least as extreme as the data."""
-    n_toys: int
+    n_toys: Count
     """Toys the p-value rests on."""
-    n_failed: int
+    n_failed: Count
     """Toys without any finite reading; they count as more extreme than the data."""
-    widths: np.ndarray  # (m,) of the models; none where another statistic was used
-    readings: tuple[Reading, ...]
+    widths: Annotated[np.ndarray, ArraySpec("m", low=np.finfo(float).tiny)]
+    """Of the models; none where another statistic was used."""
+    readings: Annotated[tuple[Reading, ...], Meta(min_length=1)]
     """(K,) what was read off: the way to look, and the scale."""
-    observed: Measured  # of (K,), before anything of the toys is subtracted
-    null: Measured  # of (B, K)
-    p_by_reading: np.ndarray  # (K,) each on its own, not corrected for the others
-    p_by_family: np.ndarray  # (F,) each way to look on its own, corrected for its scales
+    statistics: Annotated[np.ndarray, ArraySpec("K", finite=False)]
+    """(K,) before anything of the toys is subtracted."""
+    null_statistics: Annotated[np.ndarray, ArraySpec("B K", finite=False)]
+    score_counts: Annotated[np.ndarray, ArraySpec("n_counted bins", low=0, high=MAX_ROWS)] | None
+    """(1 + n, bins) data rows by anomaly score, at the width shown: those of the data, and then of
+    the first hundred toys at most; None where another statistic was used."""
+    p_by_reading: Annotated[np.ndarray, ArraySpec("K", low=np.finfo(float).tiny, high=1)]
+    """Each on its own, not corrected for the others."""
+    p_by_family: Annotated[np.ndarray, ArraySpec("F", low=np.finfo(float).tiny, high=1)]
+    """Each way to look on its own, corrected for its scales."""
     combined_score: float
     """What the data's p-values combine to, see ``sparker.calibration.combine``."""
-    null_combined_score: np.ndarray  # (toys compared,)
-    best_reading: int
+    null_combined_score: Annotated[np.ndarray, ArraySpec("compared", finite=False)]
+    """The same of the toys that were compared."""
+    best_reading: Count
     """The reading that decided."""
-    best: int
+    best: Count
     """The width at which ``data_log_ratio`` is given: that of the reading that decided or, where no
     kernel did, that of the kernels' clearest."""
     answers: Answers | None
     """How many, where, which rows, which columns; None where nobody asked."""
-    models: Ensemble | None  # of (m, ...); None where another statistic was used, as below
+    models: Annotated[Ensemble, Each("m")] | None
+    """None where another statistic was used, as below."""
     transform: Transform
-    data_components: np.ndarray | None  # (N_D, M) f_i of each data row, in the order given
-    reference_components: np.ndarray | None  # (N_R, M)
-    data_plane: np.ndarray  # (N_D, 2) the data in the plane of the reference's largest variance
-    reference_plane: np.ndarray  # (N_R, 2)
-    directions: np.ndarray  # (r, 2) what spans that plane, in the r coordinates of the fit
-    reference_weights: np.ndarray | None
-    """(N_R,) as given, times what nuisance parameters make of them; None where all are the same."""
-    data: np.ndarray  # (N_D, d) the data as numbers, see ``encoding``
-    reference: np.ndarray  # (n, d) reference rows as numbers, some if they are very many
-    reference_rows: np.ndarray  # (n,) which of the N_R they are
+    data_components: Annotated[np.ndarray, ArraySpec("N_D M")] | None
+    """f_i of each data row, in the order given."""
+    reference_components: Annotated[np.ndarray, ArraySpec("N_R M")] | None
+    data_plane: Annotated[np.ndarray, ArraySpec("N_D 2")]
+    """The data in the plane of the reference's largest variance."""
+    reference_plane: Annotated[np.ndarray, ArraySpec("N_R 2")]
+    directions: Annotated[np.ndarray, ArraySpec("r 2")]
+    """What spans that plane, in the r coordinates of the fit."""
+    reference_weights: Annotated[np.ndarray, ArraySpec("N_R", low=0)] | None
+    """As given, times what nuisance parameters make of them; None where all are the same."""
+    data: Annotated[np.ndarray, ArraySpec("N_D d")]
+    """The data as numbers, see ``encoding``."""
+    reference: Annotated[np.ndarray, ArraySpec("n d")]
+    """Reference rows as numbers, some if they are very many."""
+    reference_rows: Annotated[np.ndarray, ArraySpec("n", kinds="iu", low=0)]
+    """Which of the N_R they are."""
     encoding: Encoding
     """How the columns became numbers, and which were left out."""
-    given: dict[str, np.ndarray]
-    """(N_D,) each: the columns of the data that are no plain numbers, or that name its rows."""
-    data_rows: np.ndarray | None
-    """(N_D,) which of the user's rows they are, where some were left out."""
+    given: dict[str, Annotated[np.ndarray, ArraySpec("N_D", kinds="biufmMUSO", finite=False)]]
+    """The columns of the data that are no plain numbers, or that name its rows."""
+    data_rows: Annotated[np.ndarray, ArraySpec("N_D", kinds="iu", low=0)] | None
+    """Which of the user's rows they are, where some were left out."""
     warnings: tuple[Caution, ...]
     """What looked suspicious about the samples."""
     frame: str | None
     """The library of the data frames that the samples came as, if they did."""
-    preprocess: str
+    preprocess: Named
     """How rows became points of the fit, by name."""
-    combine: str
+    combine: Named
     """The name of the rule of combination."""
-    competition: str | None
+    competition: Named | None
     """How the kernels share a point, by name; None where there are none."""
-    expected: float | None
+    expected: Annotated[float, Meta(gt=0)] | None
     """Data rows expected; None where only the shape was compared."""
-    n_reference: int
-    """Reference rows there were; of a streamed reference, only some are kept."""
-    n_labellings: int | None
+    n_reference: Count
+    """Reference rows there were."""
+    n_labellings: Count | None
     """In how many ways labels can be given, where all of them were tried."""
     settings: dict[str, Any]
     """All that decided the outcome, to be read by people."""
-    seed: int
+    seed: Count
     versions: dict[str, str]
     timings: dict[str, float]
     """Seconds."""
     made: str
     """When, in universal time."""
     notes: tuple[str, ...]
-    pictures: tuple[tuple[int, str], ...] = ()
+    pictures: tuple[tuple[Count, Annotated[str, Meta(pattern=PNG)]], ...] = ()
     """Small pictures of the most anomalous rows, where pictures were compared: which of the data
     rows, and a PNG as a data URI."""
     nuisances: tuple[Pull, ...] = ()
@@ -157,12 +180,12 @@ class Result:
     @property
     def t(self) -> np.ndarray:  # (m,)
         """The first family: of kernels, the statistic of the whole model at each width."""
-        return np.asarray(self.observed.statistics)[self.of_family(self.families[0])]
+        return self.statistics[self.of_family(self.families[0])]
 
     @property
     def null_t(self) -> np.ndarray:  # (B, m)
         """The same of every toy."""
-        return np.asarray(self.null.statistics)[:, self.of_family(self.families[0])]
+        return self.null_statistics[:, self.of_family(self.families[0])]
 
     @property
     def model(self) -> Ensemble:
@@ -367,8 +390,8 @@ class Result:
     def tail_fit(self) -> TailFit:
         """An estimate beyond the reach of the toys, extrapolated; refused where the fit is bad."""
         return fit_tail(
-            np.asarray(self.observed.statistics),
-            np.asarray(self.null.statistics),
+            self.statistics,
+            self.null_statistics,
             str(self.combine),
             families=families_of(self.readings),
         )
@@ -441,10 +464,10 @@ class Result:
         }
 
     def _reading(self, i: int) -> dict[str, Any]:
-        null = np.asarray(self.null.statistics)[:, i]
+        null = self.null_statistics[:, i]
         return {
             "scale": self.readings[i].scale,
-            "value": float(self.observed.statistics[i]),
+            "value": float(self.statistics[i]),
             "p_value": float(self.p_by_reading[i]),
             "null_median": _finite_quantile(null, 0.5),
             "null_95": _finite_quantile(null, 0.95),
@@ -454,58 +477,59 @@ class Result:
         return f"<pre>{html.escape(self.summary())}</pre>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, which ``load`` reads; no code is stored in it."""
-        header: dict[str, Any] = {"kind": KIND}
-        contents: dict[str, np.ndarray] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Answers):
-                header[field.name], arrays = answers_parts(value)
-                contents |= arrays
-            elif isinstance(value, Encoding):
-                header[field.name] = value.to_dict()
-                contents |= value.arrays
-            elif field.name == GIVEN:
-                header[GIVEN], arrays = given_parts(value)
-                contents |= arrays
-            elif isinstance(value, TUPLES):
-                contents |= {f"{field.name}.{k}": np.asarray(v) for k, v in value._asdict().items()}
-            elif isinstance(value, np.ndarray):
-                contents[field.name] = value
-            else:
-                header[field.name] = value
-        archive.write(Path(path), header, contents)
+        """Write everything to one file, which ``load`` reads; no code is stored in it.
+
+        Args:
+            path: where; files are usually called ``*.sparker``.
+        """
+        archive.write(path, KIND, self.saved())
+
+    def saved(self) -> Self:
+        """Return what its file has."""
+        return replace(self, encoding=self.encoding.saved())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], embed: Any = None) -> Self:
         """Read what ``save`` wrote; whatever the file holds instead, it can do no harm.
 
-        A function that embedded texts or pictures is not in the file: give it as ``embed`` again
-        to score further rows.
-        """
-        found = cls.restored(path, *archive.read(Path(path), KIND))
-        return found if embed is None else found.embedded_by(embed)
+        Args:
+            path: the file.
+            embed: the function that embedded texts or pictures, which is not in the file, to score
+                further rows.
 
-    def embedded_by(self, embed: Any) -> Self:
-        """The same with an embedder for further rows, which must be the one there was."""
-        return replace(self, encoding=embedded_again(self.encoding, embed))
+        Raises:
+            ValueError: if the file holds anything else.
+        """
+        with archive.reading(path, KIND):
+            found = archive.unpacked(archive.content_of(path), {KIND: cls}, RESTORE)
+            return cls.restored(found, embed)
 
     @classmethod
-    def restored(
-        cls, path: object, header: dict[str, Any], contents: dict[str, np.ndarray]
-    ) -> Self:
-        """A result of what an archive held."""
-        try:
-            return cls(**restore((field.name for field in fields(cls)), header, contents))
-        except archive.DAMAGE as error:
-            raise ValueError(f"{path} is not a {KIND} of this version: {error}") from error
+    def restored(cls, found: Self, embed: Any = None) -> Self:
+        """Return what was in a file, once its parts fit together, with an embedder if there is one.
+
+        Raises:
+            ValueError: if they do not, or the embedder is another one.
+        """
+        if problems := [*_problems(found)]:
+            raise ValueError("; ".join(problems))
+        if embed is None:
+            return found
+        own = found.encoding.embedded
+        if own is None or own.embedder is None:
+            raise ValueError("embed was given, but no column was embedded")
+        chosen = choose(embed, own.embedder.identity["of"])
+        ready = chosen if chosen.learns else chosen.fitted(())
+        return replace(found, encoding=found.encoding.embedded_by(ready))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return NotImplemented
         # The same test made later is the same result.
-        names = (field.name for field in fields(self) if field.name != "made")
-        return all(same(getattr(self, name), getattr(other, name)) for name in names)
+        one, two = (
+            archive.packed(KIND, replace(each.saved(), made="")) for each in (self, other)
+        )
+        return one == two
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -523,3 +547,105 @@ def _middle(quartiles: Quartiles | None) -> float:
 def _finite_quantile(values: np.ndarray, q: float) -> float | None:
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, q)) if len(finite) else None
+
+
+def _problems(found: Result) -> Iterator[str]:
+    """Yield what does not fit together in a result from a file, beyond what its types declare."""
+    n_data, n_columns = found.data.shape
+    n_shown, n_readings = len(found.reference_plane), len(found.readings)
+    transform, models, answers = found.transform, found.models, found.answers
+    if 0 in (n_data, n_shown, len(found.null_statistics), len(found.reference)):
+        yield "it has no rows or no toys"
+        return
+    if n_readings != len(found.p_by_reading) or len(found.families) != len(found.p_by_family):
+        yield "its readings are others"
+        return
+    found.encoding.check()
+    if len(found.encoding.features) != n_columns:
+        yield "its encoding is of other columns"
+    if len(found.directions) != transform.matrix.shape[-1]:
+        yield "its directions are those of another fit"
+    if transform.back.shape != transform.matrix.shape[::-1]:
+        yield "its transform has no way back"
+    of_kernels = models, found.data_components, found.reference_components
+    if any((part is None) != (not len(found.widths)) for part in of_kernels):
+        yield "it has widths without models, or models without widths"
+    if models is not None and models.mu.shape[-1] != len(found.directions):
+        yield "its models are those of another fit"
+    if found.best >= max(len(found.widths), 1) or found.best_reading >= n_readings:
+        yield f"best is {found.best}, best_reading {found.best_reading}"
+    if found.interval[0] > found.interval[1]:
+        yield f"the interval of its p-value is {found.interval[0]} to {found.interval[1]}"
+    if not np.isfinite(found.statistics).any():
+        yield "none of its statistics is finite"
+    for name, rows, end in (
+        ("reference_rows", found.reference_rows, n_shown),
+        ("data_rows", found.data_rows, 2**62),
+        ("kept", transform.kept, n_columns),
+    ):
+        if rows is not None and not (np.all(rows[1:] > rows[:-1]) and np.all(rows < end)):
+            yield f"{name} are not the numbers of rows or columns"
+    if found.n_reference < n_shown:
+        yield f"n_reference is {found.n_reference}, and {n_shown} rows are shown"
+    if found.reference_weights is not None and not found.reference_weights.any():
+        yield "its reference_weights are all zero"
+    if (own := found.encoding.embedded) is not None and own.name not in found.given:
+        yield f"it lacks the column {own.name}, which was embedded"
+    if found.frame not in {None, *(one.name.lower() for one in nw.Implementation)}:
+        yield f"frame is {found.frame!r:.40}, which is no library of data frames"
+    if "sparker" not in found.versions:
+        yield "it does not say which version made it"
+    rows_named = [row for row, _ in found.pictures]
+    if answers is not None:
+        conditions = [one for region in answers.regions for one in region.conditions]
+        rows_named += [row for region in answers.regions for row in region.rows]
+        columns_named = [one.column for one in conditions]
+        columns_named += [one.column for one in answers.columns]
+        if max(columns_named, default=0) >= n_columns:
+            yield "an answer is about a column that is not there"
+        if any(one.above is None and one.at_most is None for one in conditions):
+            yield "a region has a condition without bounds"
+    if max(rows_named, default=0) >= n_data:
+        yield "a region or a picture has rows that are not there"
+    yield from _verdict(found)
+
+
+def _verdict(found: Result) -> Iterator[str]:
+    """Yield what is not as the toys beside it have it, where that can be computed again."""
+    null = found.null_statistics
+    n_failed = int(np.sum(~np.isfinite(null).any(axis=1)))
+    if found.n_failed != n_failed:
+        yield f"n_failed is {found.n_failed}, and {n_failed} toys have no finite reading"
+    ranked = _ranked(found)
+    if ranked is None:
+        n = len(found.null_combined_score)
+        above = int(np.sum(found.null_combined_score >= found.combined_score))
+        possible = (above + 1) / (n + 1), above / max(n, 1)
+        if (found.above, found.n_toys) != (above, n) or found.p_value not in possible:
+            yield f"its p-value is {found.p_value}, and its scores give {possible[0]:.6g}"
+        return
+    for name, given, right in (
+        ("p_value", found.p_value, ranked.p_value),
+        ("above", found.above, ranked.above),
+        ("n_toys", found.n_toys, ranked.n_toys),
+        ("p_by_reading", found.p_by_reading, ranked.p_by_column),
+        ("p_by_family", found.p_by_family, ranked.p_by_family),
+        ("combined_score", found.combined_score, ranked.score[0]),
+        ("null_combined_score", found.null_combined_score, ranked.score[1:]),
+    ):
+        if np.shape(given) != np.shape(right) or not np.allclose(given, right, rtol=1e-6, atol=0):
+            shown = "" if np.ndim(given) else f" is {given:.6g}, and its toys give {right:.6g}"
+            yield f"{name}{shown or ' is not what its toys give'}"
+
+
+def _ranked(found: Result) -> Ranked | None:
+    """Return the table ranked once more; None where that takes a rule of the user's own."""
+    rule = next((rule for rule in RULES if rule.__name__ == found.combine), None)
+    if rule is None:
+        return None
+    table = np.concatenate([found.statistics[None], found.null_statistics])
+    families, stop = families_of(found.readings), found.settings["stop"]
+    if stop is None:
+        return rank(table, rule, families)
+    sequential = Sequential(exceedances=int(stop["exceedances"]), table=int(stop["table"]))
+    return sequential.rank(table, rule, complete=True, families=families)

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparker.findings.mixtures import Mixture
 from sparker.findings.orders import AROUND, Order, counts, sizes, surprise
+from sparker.system.archive import Count
 from sparker.tables.encoding import Feature
 
 MAX_CONDITIONS = 3
@@ -34,7 +35,7 @@ MAX_COLUMNS = 100
 class Condition(NamedTuple):
     """Values of a column that are above one bound and no further up than another."""
 
-    column: int
+    column: Count
     above: float | None
     at_most: float | None
 

@@ -1,6 +1,6 @@
 """Anomaly-free experiments: what the data would look like if they came from the reference.
 
-May import: streaming, engine, system.
+May import: engine, system.
 
 A scheme makes experiments out of the two samples: number 0 is the observed one, the others are
 toys. Toy i draws its rows or labels from ``toy_rng(seed, i)`` and from nothing else. No scheme

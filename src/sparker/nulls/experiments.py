@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ class ToySource(NamedTuple):
 
     basis: np.ndarray  # the rows that decide on what they share
     toys: Callable[[Fitted], Toys]  # the experiments, given the preprocessing
-    n_rows: int  # how many rows there are; the basis may be a part of them
 
 
 class Experiments(NamedTuple):
@@ -35,8 +34,6 @@ class Experiments(NamedTuple):
 class Scheme(ABC):
     """What makes anomaly-free experiments."""
 
-    streams: ClassVar[bool] = False
-    """Whether it can do without all rows of the reference in memory."""
     group_rows: int | None = None
     """Of larger groups only this many rows take part, where rows are relabelled."""
 

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparker.engine.sample import as_weights
+from sparker.engine.sample import as_alike, as_weights
 from sparker.nulls.tilt import Tilt
-from sparker.streaming.reference import Held, Reference, as_reference
 from sparker.system.numbers import counted
 
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike] | Callable[[Any], ArrayLike]
@@ -18,7 +17,7 @@ Weights = ArrayLike | tuple[ArrayLike, ArrayLike] | Callable[[Any], ArrayLike]
 class Samples(NamedTuple):
     """The two samples as given, checked."""
 
-    reference: Reference  # of N_R rows
+    reference: np.ndarray  # (N_R, d)
     data: np.ndarray  # (N_D, d)
     weights: np.ndarray | None  # (N_R,) of the reference rows
     expected: float | None  # data rows; None where only the shape is compared
@@ -36,27 +35,17 @@ class Samples(NamedTuple):
         """The weights of the reference rows, ones if none were given."""
         return np.ones(len(self.reference)) if self.weights is None else self.weights
 
-    @property
-    def shown_weights(self) -> np.ndarray | None:  # (n,)
-        """Those of the reference rows that are shown."""
-        return None if self.weights is None else self.weights[self.reference.shown_rows]
-
-    @property
-    def shown(self) -> "Samples":
-        """The same with only those reference rows that are shown, which are in memory."""
-        rows = self.reference.shown
-        return self._replace(reference=Held(rows, rows), weights=self.shown_weights)
-
     def with_reference_rows(self, rows: np.ndarray) -> "Samples":
-        """The same with only some reference rows, of those that are in memory."""
-        kept = self.reference.shown[rows]
+        """The same with only some reference rows."""
         strata = None if self.strata is None else (self.strata[0][rows], self.strata[1])
         weights = None if self.weights is None else self.weights[rows]
         tilt = None
         if self.tilt is not None:
             of_data = len(self.reference) + np.arange(len(self.data))
             tilt = self.tilt.of(np.concatenate([rows, of_data]))
-        return self._replace(reference=Held(kept, kept), weights=weights, strata=strata, tilt=tilt)
+        return self._replace(
+            reference=self.reference[rows], weights=weights, strata=strata, tilt=tilt
+        )
 
     def check_rows(self, n: int) -> None:
         """Refuse samples of fewer rows."""
@@ -69,7 +58,7 @@ class Samples(NamedTuple):
 
 
 def samples(
-    reference: ArrayLike | Reference,
+    reference: ArrayLike,
     data: ArrayLike,
     *,
     reference_weights: Weights | None = None,
@@ -78,9 +67,9 @@ def samples(
     strata: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Samples:
     """Check both samples and what belongs to them; ``together`` checks what goes together."""
-    known, data_points = as_reference(reference).beside(data)
-    n_reference, n_data = len(known), len(data_points)
-    weights, data_weights = _weights(reference_weights, known, data, n_reference, n_data)
+    points, data_points = as_alike("reference", reference, "data", data)
+    n_reference, n_data = len(points), len(data_points)
+    weights, data_weights = _weights(reference_weights, reference, data, n_reference, n_data)
     if expected is not None and not 0 < expected < np.inf:
         raise ValueError(f"expected must be a positive number of data rows, got {expected}")
     numbered = numbered_strata = None
@@ -91,7 +80,7 @@ def samples(
         numbered_strata = _numbered("strata", strata, n_reference, n_data)
         _check_strata(strata, numbered_strata, numbered)
     return Samples(
-        known,
+        points,
         data_points,
         weights,
         None if expected is None else float(expected),
@@ -109,14 +98,14 @@ def is_pair(given: Any) -> bool:
 
 
 def _weights(
-    given: Weights | None, reference: Reference, data: Any, n_reference: int, n_data: int
+    given: Weights | None, reference: Any, data: Any, n_reference: int, n_data: int
 ) -> tuple[np.ndarray | None, np.ndarray | None]:  # (N_R,), (N_D,)
     """The weights of reference rows and, where these are known, of data rows."""
     if given is None:
         return None, None
     name, of_data_name = "reference_weights", "reference_weights of the data rows"
     if callable(given):
-        given = evaluated(given, reference, data, n_data)
+        given = evaluated(given, reference, data, n_reference, n_data)
     if not is_pair(given):
         weights = as_weights(name, given, n_reference)  # type: ignore[arg-type]
         return (None, None) if np.all(weights == weights[0]) else (weights, None)
@@ -140,7 +129,7 @@ def _weights(
 
 
 def evaluated(
-    function: Callable[[Any], ArrayLike], reference: Reference, data: Any, n_data: int
+    function: Callable[[Any], ArrayLike], reference: Any, data: Any, n_reference: int, n_data: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """A function's weights of the rows as they were given."""
 
@@ -148,15 +137,14 @@ def evaluated(
         found = function(np.asarray(rows) if isinstance(rows, list) else rows)
         return as_weights("what the function reference_weights gives", found, n_rows)
 
-    blocks = [of(block, len(block)) for _, block in reference.blocks()]
-    of_data = of(data, n_data)
+    of_reference, of_data = of(reference, n_reference), of(data, n_data)
     alone = np.asarray(function(np.asarray(data)[:1] if isinstance(data, list) else data[:1]))
     if not np.allclose(alone, of_data[:1], rtol=1e-6, atol=0):
         raise ValueError(
             "the function reference_weights gives a row another weight beside other rows than "
             "alone; it must depend on each row by itself, so leave normalising to the test"
         )
-    return np.concatenate(blocks), of_data
+    return of_reference, of_data
 
 
 def _numbered(

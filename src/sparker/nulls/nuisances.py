@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from sparker.nulls.density_ratio import N_FOLDS, Weighted, density_ratio
 from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE
 from sparker.nulls.systematics import Place, Variation, nearest
 from sparker.nulls.tilt import Best, Tilt
-from sparker.streaming.reference import Held
 
 FOLDS = 0xF01D
 MAX_ROUNDS = 6
@@ -39,9 +39,12 @@ class Pull(NamedTuple):
     """How far the data pull a nuisance parameter, in units of its prior."""
 
     name: str
-    value: float  # the best one; 0 is nominal
-    error: float  # its standard deviation; 1 where the data tell nothing of it
-    prior: float  # the unit: the standard deviation as known before
+    value: float
+    """The best one; 0 is nominal."""
+    error: Annotated[float, Meta(ge=0)]
+    """Its standard deviation; 1 where the data tell nothing of it."""
+    prior: Annotated[float, Meta(gt=0)]
+    """The unit: the standard deviation as known before."""
 
 
 class Nuisances(NamedTuple):
@@ -101,7 +104,7 @@ class Nuisances(NamedTuple):
         named = self._by_name(values)
         steps = self._by_name(np.clip(STEP * error, MIN_STEP * self.prior, self.prior))
         moved = None if self.moved is None else self.moved(named)
-        rows = observed.reference.shown if moved is None else moved
+        rows = observed.reference if moved is None else moved
         rng = np.random.default_rng([seed, FOLDS])
         folds = np.append(np.arange(n), rng.integers(N_FOLDS, size=len(observed.data)))
         reference = Weighted(rows, observed.weights)
@@ -127,7 +130,7 @@ class Nuisances(NamedTuple):
         uneven = np.ptp(measure) > 0
         measure = measure / measure.max()
         return observed._replace(
-            reference=observed.reference if moved is None else Held(moved, moved),
+            reference=observed.reference if moved is None else moved,
             weights=measure[:n] if uneven else None,
             data_weights=measure[n:] if uneven else None,
             expected=expected,

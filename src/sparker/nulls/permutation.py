@@ -1,11 +1,9 @@
 """Toys that are the pooled rows with other labels."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from sparker.nulls.blocks import relabelled_rows
 from sparker.nulls.experiments import Experiments, Scheme, toy_rng
 from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE, Labeller, exchanges_of
@@ -25,7 +23,6 @@ class Permutation(Scheme):
     rows are first kept with a probability proportional to theirs.
     """
 
-    streams: ClassVar[bool] = True
     group_rows: int | None = None
     """Of larger groups only this many rows take part, drawn at random; left out, all rows do. It
     helps where groups have so many different sizes that few could change places."""
@@ -42,8 +39,6 @@ class Permutation(Scheme):
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
         """One pool for the observed sample and all toys."""
-        if observed.reference.streamed:
-            return relabelled_rows(observed, seed)
         return self.pool(observed, seed).experiments()
 
     def pool(self, observed: Samples, seed: int) -> Pool:
@@ -78,7 +73,7 @@ class Permutation(Scheme):
         if strata is not None:
             _check_strata(strata, rows >= n_reference, measure)
         return Pool(
-            np.concatenate([observed.reference.shown, observed.data])[rows],
+            np.concatenate([observed.reference, observed.data])[rows],
             labeller,
             seed,
             rows=rows,

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from sparker.engine.sample import TwoSample, stack
-from sparker.engine.toys import Toys, ToysInMemory
+from sparker.engine.toys import Toys
 from sparker.nulls.experiments import (
     Experiments,
     Fitted,
@@ -50,12 +50,12 @@ class Pool:
 
     def source(self) -> ToySource:
         """The experiments as toys."""
-        return ToySource(self.points, self.toys, len(self.points))
+        return ToySource(self.points, self.toys)
 
     def toys(self, transform: Fitted) -> Toys:
         """All experiments by number, given the preprocessing."""
         if self.tilt is not None and self.tilt.motion is not None:
-            return ToysInMemory(lambda numbers: stack([self.moved(i, transform) for i in numbers]))
+            return Toys(lambda numbers: stack([self.moved(i, transform) for i in numbers]))
         fitted = transform(self.points)
         counts = np.bincount(self.roles(0), minlength=3)
         n_used = int(counts[REFERENCE]) + most_rows(int(counts[DATA]), self.expected)
@@ -66,7 +66,7 @@ class Pool:
             shared = relabelled(fitted, (self.weights(i) for i in numbers))
             return own_rows(shared, n_used) if sparse else shared
 
-        return ToysInMemory(batch)
+        return Toys(batch)
 
     def moved(self, number: int, transform: Fitted) -> TwoSample:
         """Experiment ``number`` with its reference rows where nuisance parameters move them."""

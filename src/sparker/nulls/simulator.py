@@ -10,13 +10,11 @@ from sparker.engine.sample import (
     TwoSample,
     as_alike,
     as_points,
-    check_columns,
-    column_names,
     in_one_precision,
     pad,
     stack,
 )
-from sparker.engine.toys import Toys, ToysInMemory
+from sparker.engine.toys import Toys
 from sparker.nulls.experiments import (
     Experiments,
     Fitted,
@@ -76,7 +74,7 @@ class Simulator(Scheme):
         simulate = self._rows(observed.data.shape[1])
         drawn = _repeatable(simulate, seed, len(observed.data))
         reference, data, _ = in_one_precision(
-            {"reference": observed.reference.shown, "data": observed.data, "the simulator": drawn}
+            {"reference": observed.reference, "data": observed.data, "the simulator": drawn}
         )
         check_fresh(simulate, seed, reference, data, weighted=observed.weights is not None)
         n_rows = len(reference) + most_rows(len(data), expected)
@@ -93,18 +91,14 @@ class Simulator(Scheme):
                 sample = against(fitted, own, transform(rows), expected)
                 return pad(sample, n_rows)
 
-            return ToysInMemory(lambda numbers: stack([one(i) for i in numbers]))
+            return Toys(lambda numbers: stack([one(i) for i in numbers]))
 
-        return Experiments(ToySource(reference, toys, len(reference)))
+        return Experiments(ToySource(reference, toys))
 
     def _relabelled(self, source: ArrayLike, observed: Samples, seed: int) -> Experiments:
         """Relabel pool and data, which are alike if there is no anomaly, and keep the reference."""
-        names = column_names(source)
-        check_columns("the simulator's pool", names, "reference", observed.reference.columns)
         expected = observed.expected
-        pool, reference = as_alike(
-            "the simulator's pool", source, "reference", observed.reference.shown
-        )
+        pool, reference = as_alike("the simulator's pool", source, "reference", observed.reference)
         pool, reference, data = in_one_precision(
             {"the simulator's pool": pool, "reference": reference, "data": observed.data}
         )

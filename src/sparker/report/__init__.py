@@ -72,8 +72,8 @@ def render(
         "way_by_way": figures.way_by_way(result),
         "null_scores": figures.null_scores(result),
     }
-    if result.models is not None:
-        plots["score_distribution"] = figures.score_distribution(result)
+    if result.score_counts is not None:
+        plots["score_distribution"] = figures.score_distribution(result.score_counts)
     values = {
         "result": result,
         "verdict": verdict(result, alpha),

@@ -102,8 +102,8 @@ def _decided(result: Result) -> figure:
     """The statistics of the family that decided, and no other."""
     family, _ = result.decided
     line = line_of(result, family)
-    values = np.asarray(result.observed.statistics)[line.readings]
-    null = np.asarray(result.null.statistics, float)[:, line.readings]
+    values = result.statistics[line.readings]
+    null = result.null_statistics[:, line.readings]
     null = np.where(np.isfinite(null), null, np.nan)
     null = null[~np.all(np.isnan(null), axis=1)]
     kernels = family in FAMILIES
@@ -182,11 +182,9 @@ def null_scores(result: Result, bins: int = 30) -> figure:
     return plot
 
 
-def score_distribution(result: Result) -> figure:
+def score_distribution(score_counts: np.ndarray) -> figure:  # (1 + n, bins)
     """Data rows by anomaly score, over what anomaly-free experiments have."""
-    counts = np.asarray(result.observed.score_counts[result.best], float)
-    null = np.asarray(result.null.score_counts[:, result.best], float)
-    null = null[np.all(np.isfinite(result.null_t), axis=1)]
+    counts, null = score_counts[0], score_counts[1:]
     edges = np.linspace(0, 1, len(counts) + 1)
     # The counts span orders of magnitude; empty bins are left out of a logarithmic axis.
     plot = new_plot("anomaly score c", "data rows per bin", y_axis_type="log", x_range=(0, 1),

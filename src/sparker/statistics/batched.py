@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -11,18 +11,11 @@ import numpy as np
 from jax import Array
 
 from sparker.engine.compiled import COMPILER_OPTIONS
-from sparker.engine.memory import most_toys, toys_that_fit
+from sparker.engine.memory import Need, check_rows, most_toys, toys_that_fit
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.statistics.contract import Chunk, Evaluate, Reading, value_chunks
 from sparker.system.machine import free_memory
-
-
-class Room(NamedTuple):
-    """The memory that a method takes, in bytes."""
-
-    fixed: int
-    each: int  # for every toy of a chunk
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +25,8 @@ class PreparedBatches:
     settings: dict[str, Any]
     start: Callable[[int, int], Evaluate]
     """From the seed and the chunk size, what evaluates one chunk after the other."""
-    room: Callable[[TwoSample], Room]
+    room: Callable[[TwoSample], Need]
+    """The memory that toys like those of a batch take, in bytes."""
     most: int | None = None
     """Toys of a chunk; as many as are good for SparKer's kernels if left out."""
     readings: tuple[Reading, ...] = ()
@@ -40,19 +34,20 @@ class PreparedBatches:
 
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
         """As many toys as fit into memory, a power of two."""
-        sample = toys.draw([number])
-        fixed, each = self.room(sample)
-        if sample.points.ndim == 3:  # as drawn, and as double precision on the device
-            each += 3 * 8 * sample.points[0].size
-        return toys_that_fit(
-            n_toys,
-            fixed,
-            each,
-            most=self.most or most_toys(),
-            free=free_memory(),
-            need=f"for {sample.points.shape[-2]} rows this statistic needs",
-            remedy="take fewer rows or, if it has them, fewer centres",
-        )
+        sample, free = toys.draw([number]), free_memory()
+
+        def need_of(n_rows: int) -> Need:
+            points, *weights = sample
+            some = TwoSample(points[..., :n_rows, :], *(w[..., :n_rows] for w in weights))
+            need = self.room(some)
+            if points.ndim == 2:
+                return need
+            # As drawn, and as double precision on the device.
+            return need._replace(each=need.each + 3 * 8 * some.points[0].size)
+
+        n_rows = sample.points.shape[-2]
+        check_rows(need_of, n_rows, free, "toys of this statistic")
+        return toys_that_fit(n_toys, need_of(n_rows), most=self.most or most_toys(), free=free)
 
     def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
         """Evaluate the experiments of these numbers, a chunk at a time."""

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, Room, check_whole
+from sparker.statistics.batched import PreparedBatches, check_whole
 from sparker.statistics.contract import Evaluate, Statistic, one_by_one
 from sparker.system.numbers import counted
 
@@ -41,9 +42,7 @@ class ClassifierTwoSample(Statistic):
                 f"classifier must be a scikit-learn one with predict_proba, got {self.classifier!r}"
             )
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Nothing depends on the points."""
         model = self._model()
         parameters = {
@@ -58,7 +57,7 @@ class ClassifierTwoSample(Statistic):
             },
             start=self._start,
             # One toy's rows at a time, of which a model may keep copies.
-            room=lambda sample: Room(
+            room=lambda sample: Need(
                 64 * sample.points.shape[-2] * sample.points.shape[-1],
                 160 * sample.points.shape[-2],
             ),

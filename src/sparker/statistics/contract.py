@@ -6,15 +6,15 @@ evaluated on experiments, a chunk at a time.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from sparker.engine.ensemble import Competition, Ensemble
-from sparker.engine.measured import Measured, values_only
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
+from sparker.system.archive import ArraySpec, Count, Each
 
 Evaluate = Callable[[Sequence[int], TwoSample], np.ndarray]
 """The numbers of experiments and their batch -> (B, m)."""
@@ -32,11 +32,19 @@ class Reading(NamedTuple):
 class Chunk(NamedTuple):
     """Experiments that were measured together."""
 
-    numbers: Sequence[int]
-    measured: Measured  # of (B, ...)
-    models: Ensemble | None = None
-    """Of (m, ...), those of the observed experiment, if it is among them and has any: no other fit
+    numbers: Sequence[Count]
+    statistics: Annotated[np.ndarray, ArraySpec("B K", finite=False)]
+    models: Annotated[Ensemble, Each("m")] | None = None
+    """Those of the observed experiment, if it is among them and has any: no other fit
     is ever looked at again."""
+    score_counts: Annotated[np.ndarray, ArraySpec("b m bins", low=0, finite=False)] | None = None
+    """Data rows by anomaly score, at each width, in those of these experiments that
+    are among the first, see ``COUNTED``; None where the statistic fits no kernels."""
+
+
+COUNTED = 100
+"""The last experiment whose data rows are counted by anomaly score, to be shown beside the data's;
+all widths of it are kept, as the one that is shown is known only when all toys are ranked."""
 
 
 class Prepared(Protocol):
@@ -66,22 +74,13 @@ class Statistic(ABC):
 
     name: ClassVar[str | None] = None
     """By which the command line knows it."""
-    streams: ClassVar[bool] = False
-    """Whether it can do without all rows in memory (``Toys.draw``)."""
 
     @abstractmethod
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> Prepared:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> Prepared:
         """Fix all settings that depend on the points, without knowing which are data.
 
-        The points may be some of ``n_rows`` rows. ``transform`` is how they came from the user's
-        columns.
+        ``transform`` is how they came from the user's columns.
         """
-
-    def streamed(self) -> "Statistic":
-        """As much of it as can do without all rows in memory, where it ``streams``."""
-        return self
 
     @property
     def min_rows(self) -> int:
@@ -121,7 +120,7 @@ def value_chunks(
     """Chunks of a statistic that fits no models."""
     for start in range(0, len(numbers), chunk):
         now = numbers[start : start + chunk]
-        yield Chunk(now, values_only(evaluate(now, toys.draw(now))))
+        yield Chunk(now, evaluate(now, toys.draw(now)))
 
 
 def rounded(values: np.ndarray) -> list[str]:

@@ -16,9 +16,10 @@ import numpy as np
 from jax import Array
 
 from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, Room, each_pool
+from sparker.statistics.batched import PreparedBatches, each_pool
 from sparker.statistics.contract import Reading, Statistic
 from sparker.statistics.surprise import averaged, counts_of, cuts_of, tail
 
@@ -37,9 +38,7 @@ class Edges(Statistic):
 
     name: ClassVar[str] = "edges"
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Keep the way back to the user's columns; without one, the features are looked at."""
         return PreparedBatches(
             settings={
@@ -107,6 +106,6 @@ def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, 
     return averaged(each, 0)[:, None]
 
 
-def _room(sample: TwoSample) -> Room:
+def _room(sample: TwoSample) -> Need:
     n, d = sample.points.shape[-2:]
-    return Room(40 * n * d, 80 * n)
+    return Need(40 * n * d, 80 * n)

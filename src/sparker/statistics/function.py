@@ -30,7 +30,7 @@ class EachSample(Statistic):
     function: Callable[[np.random.Generator, TwoSample], Any]
 
     def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+        self, points: np.ndarray, transform: Transform | None = None
     ) -> "_PreparedFunction":
         """Nothing to prepare; one value tells functions of the same name apart."""
         half = (np.arange(len(points)) % 2).astype(float)

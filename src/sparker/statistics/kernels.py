@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,13 @@ from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
-from sparker.statistics.contract import Chunk, Reading, Statistic, rounded
+from sparker.statistics.contract import COUNTED, Chunk, Reading, Statistic, rounded
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelStatistic(Statistic):
     """SparKer: what training and scans find at each width (``train.FAMILIES``)."""
 
-    streams: ClassVar[bool] = True
     config: FitConfig = FitConfig()
     widths: WidthConfig = WidthConfig()
 
@@ -30,11 +29,9 @@ class KernelStatistic(Statistic):
         """Every kernel needs a row to start from."""
         return self.config.n_kernels
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> "PreparedKernels":
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> "PreparedKernels":
         """Choose the widths."""
-        return PreparedKernels(self.config, self.widths.schedule(points, n_rows))
+        return PreparedKernels(self.config, self.widths.schedule(points))
 
     @property
     def competition(self) -> Competition:
@@ -105,8 +102,9 @@ class PreparedKernels(NamedTuple):
         """Fit them; a fit that is not finite has no statistics."""
         fits = toys.fit_chunks(seed, numbers, self.schedule, self.config, chunk=chunk)
         for done, fit in fits:
-            finite = np.where(fit.finite[:, None, None], fit.measured.statistics, np.nan)
+            finite = np.where(fit.finite[:, None, None], fit.statistics, np.nan)
             side_by_side = finite.reshape(len(finite), -1)
             observed = fit.toy(list(done).index(0)) if 0 in done else None
             models = observed.models if observed is not None and observed.finite else None
-            yield Chunk(done, fit.measured._replace(statistics=side_by_side), models)
+            counts = fit.score_counts[np.asarray(done) <= COUNTED]
+            yield Chunk(done, side_by_side, models, counts)

@@ -27,10 +27,10 @@ import numpy as np
 from jax import Array
 from jax.nn import logsumexp
 
-from sparker.engine.memory import scan_block
+from sparker.engine.memory import Need, scan_block
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import Design, PreparedBatches, Room, check_whole, on_device
+from sparker.statistics.batched import Design, PreparedBatches, check_whole, on_device
 from sparker.statistics.contract import Statistic, rounded, scales
 from sparker.statistics.nystrom import (
     EXACT,
@@ -78,9 +78,7 @@ class MMD(Statistic):
         if not 0 < self.sharpness < np.inf:
             raise ValueError(f"sharpness must be positive and finite, got {self.sharpness}")
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Choose the bandwidths."""
         low, middle, high = distance_quantiles(points, [0.05, 0.5, 0.95])
         widths = np.array([middle])
@@ -112,12 +110,12 @@ class MMD(Statistic):
             return _Nystrom(n_centres, combination)
         return _AllPairs(bool(_used(sample).all()), combination)
 
-    def _room(self, sample: TwoSample) -> Room:
+    def _room(self, sample: TwoSample) -> Need:
         n, d = sample.points.shape[-2:]
         centres = min(self._n_centres(sample) or 0, n)
         blocks = 16 * max(n, centres, scan_block(1))
         factors = 8 * centres * centres * (self.n_bandwidths + 6) + 4 * n * self.n_bandwidths
-        return Room(blocks + factors + 24 * n * d, 60 * n + 80 * centres)
+        return Need(blocks + factors + 24 * n * d, 60 * n + 80 * centres)
 
 
 def _used(sample: TwoSample) -> np.ndarray:  # (B, N)

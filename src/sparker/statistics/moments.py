@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, Room, on_device
+from sparker.statistics.batched import PreparedBatches, on_device
 from sparker.statistics.contract import Statistic
 from sparker.statistics.nystrom import EXACT
 
@@ -84,9 +85,9 @@ def _prepared(name: str, distance: Callable[[_Moments, _Moments], Array]) -> Pre
     )
 
 
-def _room(sample: TwoSample) -> Room:
+def _room(sample: TwoSample) -> Need:
     n, d = sample.points.shape[-2:]
-    return Room(8 * (4 * n * d + 12 * min(n, d) ** 2), 80 * n)  # toys go one after the other
+    return Need(8 * (4 * n * d + 12 * min(n, d) ** 2), 80 * n)  # toys go one after the other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +96,7 @@ class Mahalanobis(Statistic):
 
     name: ClassVar[str] = "mahalanobis"
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Nothing depends on the points."""
         return _prepared("mahalanobis", _mahalanobis)
 
@@ -108,8 +107,6 @@ class Frechet(Statistic):
 
     name: ClassVar[str] = "frechet"
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Nothing depends on the points."""
         return _prepared("frechet", _frechet)

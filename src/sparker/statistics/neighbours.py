@@ -24,9 +24,10 @@ import numpy as np
 from jax import Array
 
 from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, Room, each_pool
+from sparker.statistics.batched import PreparedBatches, each_pool
 from sparker.statistics.contract import Reading, Statistic
 from sparker.statistics.nearest import MAX_FOR_TREE, nearest
 from sparker.statistics.surprise import Counts, averaged, counts_of, cuts_of, surprise, tail
@@ -50,9 +51,7 @@ class Neighbours(Statistic):
 
     name: ClassVar[str] = "neighbours"
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Nothing depends on the points."""
         return PreparedBatches(
             settings={"neighbours": CROWDS, "lonely": LONELY, "most": [MAX_SHARED, MAX_OWN]},
@@ -129,7 +128,7 @@ def _crowds(placed: _Placed, counts: Counts, asked: Counts) -> Array:  # -> (B, 
     return jnp.stack(found, 1)
 
 
-def _room(sample: TwoSample) -> Room:
+def _room(sample: TwoSample) -> Need:
     n, n_features = sample.points.shape[-2:]
     n_queries = min(most_rows(n_features, own=sample.points.ndim == 3), n)
-    return Room(16 * n_queries * CROWDS[-1] + 64 * n, 80 * n_queries + 64 * n)
+    return Need(16 * n_queries * CROWDS[-1] + 64 * n, 80 * n_queries + 64 * n)

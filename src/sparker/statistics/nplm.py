@@ -24,10 +24,10 @@ from jax.nn import sigmoid, softplus
 from jax.scipy.linalg import solve_triangular
 
 from sparker.engine.losses import statistic
-from sparker.engine.memory import scan_block
+from sparker.engine.memory import Need, scan_block
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, Room, check_whole, on_device
+from sparker.statistics.batched import PreparedBatches, check_whole, on_device
 from sparker.statistics.contract import Statistic, rounded, scales
 from sparker.statistics.nystrom import (
     EXACT,
@@ -81,9 +81,7 @@ class NPLM(Statistic):
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} must be positive and finite, got {value}")
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Choose the bandwidths."""
         shares = np.linspace(0.01, 0.99, self.n_bandwidths) if self.n_bandwidths > 1 else 0.5
         widths = np.atleast_1d(distance_quantiles(points, shares))
@@ -95,12 +93,12 @@ class NPLM(Statistic):
             readings=scales(widths),
         )
 
-    def _room(self, sample: TwoSample) -> Room:
+    def _room(self, sample: TwoSample) -> Need:
         n, d = sample.points.shape[-2:]
         m = min(self.n_centres, n)
         # The features and copies; factors of each bandwidth and their making; blocks of values.
         fixed = 12 * m * n + m * m * (12 * self.n_bandwidths + 48) + 24 * n * d + 32 * scan_block(1)
-        return Room(fixed, 140 * n + 120 * m)
+        return Need(fixed, 140 * n + 120 * m)
 
 
 class _Placed(NamedTuple):

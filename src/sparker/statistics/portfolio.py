@@ -8,7 +8,7 @@ shifts what happens to all rows a little. Their p-values are combined in two sta
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,6 @@ COMPANY: tuple[Statistic, ...] = (Neighbours(), Edges(), Shifts())
 class Portfolio(Statistic):
     """Kernels that explore, and other ways to look at the same experiments."""
 
-    streams: ClassVar[bool] = True
     kernels: KernelStatistic
     company: tuple[Statistic, ...] = COMPANY
 
@@ -41,15 +40,11 @@ class Portfolio(Statistic):
         return self.kernels.min_rows
 
     def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
+        self, points: np.ndarray, transform: Transform | None = None
     ) -> "PreparedPortfolio":
         """Prepare all of them."""
-        others = tuple(one.prepare(points, n_rows, transform) for one in self.company)
-        return PreparedPortfolio(self.kernels.prepare(points, n_rows, transform), others)
-
-    def streamed(self) -> Statistic:
-        """The kernels alone: the others want to see all rows at once."""
-        return self.kernels
+        others = tuple(one.prepare(points, transform) for one in self.company)
+        return PreparedPortfolio(self.kernels.prepare(points, transform), others)
 
     @property
     def competition(self) -> Competition:
@@ -97,9 +92,8 @@ class PreparedPortfolio(NamedTuple):
         looks = [one.start(seed, chunk) for one in self.company]
         for done in self.kernels.chunks(seed, toys, numbers, chunk):
             batch = _on_device(toys.draw(done.numbers))
-            found = [done.measured.statistics, *(look(done.numbers, batch) for look in looks)]
-            measured = done.measured._replace(statistics=np.concatenate(found, axis=1))
-            yield done._replace(measured=measured)
+            found = [done.statistics, *(look(done.numbers, batch) for look in looks)]
+            yield done._replace(statistics=np.concatenate(found, axis=1))
 
 
 def _on_device(batch: TwoSample) -> TwoSample:

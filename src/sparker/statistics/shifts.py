@@ -17,9 +17,10 @@ import numpy as np
 from jax import Array
 
 from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, Room, each_pool
+from sparker.statistics.batched import PreparedBatches, each_pool
 from sparker.statistics.contract import Reading, Statistic
 from sparker.statistics.edges import columns_of
 from sparker.statistics.surprise import LEAST, averaged
@@ -33,9 +34,7 @@ class Shifts(Statistic):
 
     name: ClassVar[str] = "shifts"
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Keep the way back to the user's columns; without one, the features are looked at."""
         return PreparedBatches(
             settings={
@@ -100,6 +99,6 @@ def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, 
     return jnp.stack([averaged(columns, 1), averaged(squares, 1), jnp.sum(features, 1)], 1)
 
 
-def _room(sample: TwoSample) -> Room:
+def _room(sample: TwoSample) -> Need:
     n, d = sample.points.shape[-2:]
-    return Room(80 * n * d, 80 * n)
+    return Need(80 * n * d, 80 * n)

@@ -12,9 +12,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, Room
+from sparker.statistics.batched import PreparedBatches
 from sparker.statistics.contract import Statistic
 
 
@@ -78,7 +79,7 @@ def _prepared(
     return PreparedBatches(
         settings={"distribution_functions": name},
         start=lambda seed, chunk: lambda numbers, batch: function(_steps(batch))[:, None],
-        room=lambda sample: Room(0, 120 * sample.points.shape[-2]),
+        room=lambda sample: Need(0, 120 * sample.points.shape[-2]),
     )
 
 
@@ -88,9 +89,7 @@ class KolmogorovSmirnov(Statistic):
 
     name: ClassVar[str] = "ks"
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Refuse more than one feature."""
         return _prepared("Kolmogorov-Smirnov", points, _kolmogorov_smirnov)
 
@@ -101,8 +100,6 @@ class AndersonDarling(Statistic):
 
     name: ClassVar[str] = "anderson-darling"
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> PreparedBatches:
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Refuse more than one feature."""
         return _prepared("Anderson-Darling", points, _anderson_darling)

@@ -1,4 +1,4 @@
-"""What the machine offers: files written whole, safe archives, mapped files, memory, progress.
+"""What the machine offers: files written whole, safe archives, memory, progress.
 
 May import: nothing of sparker's.
 """

@@ -1,6 +1,7 @@
 """Content hashes: two arrays, or two plain values, with the same one are the same to the bit."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +11,15 @@ import numpy as np
 
 def digest(*arrays: np.ndarray | None) -> str:
     """A content hash: two sets of arrays with the same one are the same to the bit."""
-    whole = Digest()
+    found = hashlib.sha256()
     for array in arrays:
-        whole.add(array)
-    return str(whole)
+        if array is None:
+            found.update(b"none;")
+            continue
+        block = np.ascontiguousarray(array)
+        found.update(f"{block.dtype.str}{np.shape(array)};".encode())
+        found.update(block.reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
 
 
 def digest_by_name(arrays: Mapping[str, np.ndarray]) -> str:
@@ -25,32 +31,10 @@ def digest_by_name(arrays: Mapping[str, np.ndarray]) -> str:
     >>> digest_by_name({"a": one, "b": other}) == digest_by_name({"a": other, "b": one})
     False
     """
-    whole = Digest()
-    for name in sorted(arrays):
-        whole.add(np.frombuffer(name.encode(), np.uint8))
-        whole.add(arrays[name])
-    return str(whole)
+    parts = ((np.frombuffer(name.encode(), np.uint8), arrays[name]) for name in sorted(arrays))
+    return digest(*itertools.chain(*parts))
 
 
 def digest_of_plain(value: Any) -> str:
     """The same of what JSON knows, in whatever order its keys come."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-class Digest:
-    """A content hash in the making, one array after another."""
-
-    def __init__(self) -> None:
-        self._whole = hashlib.sha256()
-
-    def add(self, array: np.ndarray | None) -> None:
-        """Take in one more."""
-        if array is None:
-            self._whole.update(b"none;")
-            return
-        block = np.ascontiguousarray(array)
-        self._whole.update(f"{block.dtype.str}{np.shape(array)};".encode())
-        self._whole.update(block.reshape(-1).view(np.uint8).data)
-
-    def __str__(self) -> str:
-        return self._whole.hexdigest()

@@ -6,8 +6,8 @@ have learned could only be kept by pickling them, and here it is a few plain val
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.stats import poisson
@@ -112,6 +112,7 @@ def called(name: str) -> str:
     return f"column {name.removeprefix('column ')}"
 
 
+@runtime_checkable
 class Embeds(Protocol):
     """What texts and pictures need to become numbers; the room ``embed`` has some."""
 
@@ -127,9 +128,8 @@ class Embeds(Protocol):
     def identity(self) -> dict[str, Any]:
         """Plain values that tell it from any other."""
 
-    @property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What it has learned."""
+    def saved(self) -> Any:
+        """What a file has of it."""
 
     @property
     def said(self) -> str:
@@ -140,10 +140,6 @@ class Embeds(Protocol):
 
     def refuse(self, found: Mapping[str, Any]) -> str:
         """Why this is not the one that ``found`` is the identity of; nothing if it is."""
-
-
-Restore = Callable[[Any, Mapping[str, np.ndarray]], Embeds]
-"""An embedder of its identity, and of what it has learned."""
 
 
 class ColumnEncoding(NamedTuple):
@@ -236,15 +232,10 @@ class ColumnEncoding(NamedTuple):
             found[~gone, 0] = self._read(as_truths, known)
         elif self.kind == Kind.TIME:
             times = self._read(_times, known)
-            found[:, : 1 + len(self.parts)] = self.fill or 0
+            found[:, : 1 + len(self.parts)] = self.fill
             found[~gone, : 1 + len(self.parts)] = clock(times, self.parts)
         else:
-            if gone.any() and not self.fill:
-                raise ValueError(
-                    f"it lacks {gone.sum()} values, and beside a streamed reference nothing is "
-                    "known that could stand there; leave out these rows"
-                )
-            found[:, 0] = self.fill[0] if self.fill else 0
+            found[:, 0] = self.fill[0]
             found[~gone, 0] = self._read(np.asarray, known)
         return found
 
@@ -347,10 +338,6 @@ def which(flags: np.ndarray) -> np.ndarray:  # (N, k) -> (N,)
     return np.where(flags.any(1), flags.argmax(1), flags.shape[1])
 
 
-LEARNED = "embedder"
-"""What the arrays of embedders are called by."""
-
-
 class LeftOut(NamedTuple):
     """A column that is no part of the test, and why."""
 
@@ -436,16 +423,6 @@ class Encoding(NamedTuple):
         }
 
     @property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What embedders have learned, to be kept beside ``to_dict``."""
-        return {
-            f"{LEARNED}.{i}.{name}": array
-            for i, column in enumerate(self.columns)
-            if column.embedder is not None
-            for name, array in column.embedder.arrays.items()
-        }
-
-    @property
     def embedded(self) -> ColumnEncoding | None:
         """The column of texts or pictures, if there is one."""
         return next((one for one in self.columns if one.embedder is not None), None)
@@ -460,46 +437,24 @@ class Encoding(NamedTuple):
         columns = [one._replace(embedder=embedder) if one is own else one for one in self.columns]
         return self._replace(columns=tuple(columns))
 
-    @classmethod
-    def from_dict(
-        cls,
-        plain: Mapping[str, Any],
-        restore: Restore | None = None,
-        contents: Mapping[str, np.ndarray] = {},
-    ) -> "Encoding":
-        """What ``to_dict`` and ``arrays`` gave; ``restore`` knows embedders, if there are any."""
-        columns = []
-        for i, one in enumerate(plain["columns"]):
-            embedder = None
-            if one["embedder"] is not None and restore is not None:
-                own = f"{LEARNED}.{i}."
-                learned = {k.removeprefix(own): v for k, v in contents.items() if k.startswith(own)}
-                embedder = restore(one["embedder"], learned)
-            column = ColumnEncoding(
-                str(one["column"]),
-                int(one["place"]),
-                Kind(one["kind"]),
-                bool(one["missing"]),
-                tuple(map(float, one["fill"])),
-                tuple(map(str, one["levels"])),
-                tuple(map(str, one["rare_levels"])),
-                int(one["rows"]),
-                int(one["single"]),
-                tuple(map(str, one["parts"])),
-                embedder,
+    def saved(self) -> "Encoding":
+        """Return what a file has: in place of an embedder, what is known of it."""
+        return self._replace(
+            columns=tuple(
+                one if one.embedder is None else one._replace(embedder=one.embedder.saved())
+                for one in self.columns
             )
-            if (column.kind in (Kind.TEXT, Kind.IMAGE)) != (embedder is not None):
+        )
+
+    def check(self) -> None:
+        """Refuse an encoding from a file whose parts do not fit together.
+
+        Raises:
+            ValueError: if a column lacks its embedder or what it is filled with.
+        """
+        for column in self.columns:
+            if (column.kind in (Kind.TEXT, Kind.IMAGE)) != (column.embedder is not None):
                 raise ValueError(f"the encoding of {called(column.name)} lacks its embedder")
             n_filled = {Kind.NUMBER: 1, Kind.TIME: 1 + len(column.parts)}.get(column.kind, 0)
-            if len(column.fill) not in (0, n_filled) or not {*column.parts} <= {HOUR, WEEKDAY}:
+            if len(column.fill) != n_filled or not {*column.parts} <= {HOUR, WEEKDAY}:
                 raise ValueError(f"the encoding of {called(column.name)} does not fit together")
-            columns.append(column)
-        left_out = tuple(LeftOut(str(o["name"]), str(o["why"])) for o in plain["left_out"])
-        return cls(tuple(columns), left_out, bool(plain["named"]), int(plain["n_columns"]))
-
-
-def plain_encoding(names: Sequence[str], n_columns: int) -> Encoding:
-    """Numbers that stay as they are."""
-    labels = names or [f"column {i}" for i in range(n_columns)]
-    columns = tuple(ColumnEncoding(name, i, Kind.NUMBER) for i, name in enumerate(labels))
-    return Encoding(columns, named=bool(names), n_columns=n_columns)

@@ -40,13 +40,19 @@ def short(text: str, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def check_memory(n_bytes: int, what: str) -> None:
-    """Refuse what cannot fit, before the machine starts to swap; a small file may claim it."""
+def check_memory(n_bytes: int, what: str, per_row: int = 0, n_before: int = 0) -> None:
+    """Refuse what cannot fit, before the machine starts to swap; a small file may claim it.
+
+    Of a table it is said how many rows fit, of so many bytes each, beside those that are there.
+    """
     free = free_on_machine()
     if n_bytes > free:
+        rows = "rows"
+        if per_row:
+            rows = f"a uniform random sample of {n_before + int(free / per_row):,} rows"
         raise FileError(
             f"needs {n_bytes / 2**30:.3g} GiB for {what}, while {free / 2**30:.3g} GiB are free; "
-            "take fewer columns or rows, or --stream a reference"
+            f"take fewer columns or {rows}"
         )
 
 

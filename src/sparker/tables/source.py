@@ -33,7 +33,6 @@ class Source(NamedTuple):
     typed: Callable[[Sequence[Cells]], np.ndarray] = typed_from_values
     plain: Callable[[Cells], list[Any]] = plain_values
     """Cells of a column that is no numbers: texts, True and False, None for missing ones."""
-    where: Callable[[int], str] = "row {}".format  # of a row in the piece that came last
 
     @property
     def every(self) -> tuple[str, ...]:

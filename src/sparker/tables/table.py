@@ -1,14 +1,12 @@
 """A file as a table: its features column by column, and what is wanted beside them."""
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from sparker.system.archive import ArraySpec
-from sparker.system.memmap import check_disk, forget
 from sparker.tables.cells import (
     LARGEST,
     Cells,
@@ -105,7 +103,6 @@ def read(
     ignore: Sequence[str] = (),
     extra: Sequence[str] = (),
     key: str | None = None,
-    on_disk: bool = False,
 ) -> Table:
     r"""Read a table: its features as points, and the columns asked for beside them.
 
@@ -124,8 +121,6 @@ def read(
             is NaN among numbers and empty among strings. One named in ``columns``, too, is both.
         key: which dataset or group of an HDF5 file, array of an .npz or tree of a ROOT file, where
             there are several.
-        on_disk: keep the points in a file for temporary ones (``TMPDIR``) and not in memory, to
-            ``sparker.stream`` them; for files that know how many rows they have.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -144,12 +139,9 @@ def read(
         position = {name: i for i, name in enumerate(features)}
         single = all(name in source.single for name in features)
         dtype = np.dtype(np.float32 if single else np.float64)
-        if on_disk:
-            points = _mapped(source, len(features), dtype)
-        else:
-            n_rows = source.n_rows or 0
-            _check_room(n_rows, len(features), dtype.itemsize)
-            points = np.empty((n_rows, len(features)), dtype)
+        n_rows = source.n_rows or 0
+        _check_room(n_rows, len(features), dtype.itemsize)
+        points = np.empty((n_rows, len(features)), dtype)
         kept: dict[str, list[Cells]] = {name: [] for name in extras}
         rows = dict.fromkeys((*features, *extras), 0)  # of each column, so far
         no_numbers: set[str] = set()
@@ -163,24 +155,19 @@ def read(
             if name in position:
                 if stop > len(points):
                     _make_room(points, stop + stop // 4)
-                if name == features[0]:  # a new block of rows
-                    forget(points)
                 numbers = None if name in no_numbers else _numbers(source, name, cells)
                 if numbers is not None and name not in rounded and loses_digits(cells, numbers):
                     rounded.add(name)
                 if numbers is None:
                     no_numbers.add(name)
                     numbers = np.full(len(cells), np.nan)
-                if on_disk:
-                    _check(source, name, start, numbers)
                 points[start:stop, position[name]] = numbers
         n_rows, most = min(rows.values()), max(rows.values())
         if n_rows < most:
             raise FileError(f"is damaged: its columns end after {n_rows} to {most} rows")
         if not n_rows:
             raise FileError("has no rows; a test needs some")
-        if not on_disk:
-            points.resize((n_rows, len(features)), refcheck=False)
+        points.resize((n_rows, len(features)), refcheck=False)
         typed = {name: source.typed(cells) for name, cells in kept.items()}
     others = {}
     for name, column in _others(path, key, [name for name in features if name in no_numbers]):
@@ -222,24 +209,6 @@ def _others(
         yield name, as_objects(cells)
 
 
-def _mapped(source: Source, n_features: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Points in a file that is gone when nobody needs it any more."""
-    n_rows = source.n_rows
-    if n_rows is None:
-        raise FileError(
-            "does not say how many rows it has, so it cannot be streamed; convert it to .npy, "
-            ".parquet, .h5 or .root"
-        )
-    if not n_rows:
-        raise FileError("has no rows; a test needs some")
-    try:
-        check_disk(n_rows * n_features * dtype.itemsize, f"{n_rows} rows and {n_features} columns")
-    except OSError as error:
-        raise FileError(f"cannot be streamed: {error}") from error
-    with tempfile.TemporaryFile() as file:
-        return np.memmap(file, dtype, "w+", shape=(n_rows, n_features))
-
-
 def _numbers(source: Source, name: str, cells: Cells) -> np.ndarray | None:
     """A piece of a feature as numbers, NaN where one is missing; None if it holds others."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "c":
@@ -255,17 +224,6 @@ def _numbers(source: Source, name: str, cells: Cells) -> np.ndarray | None:
         return None
 
 
-def _check(source: Source, name: str, start: int, numbers: np.ndarray) -> None:
-    """Refuse to stream what is no number: such columns are encoded in memory only."""
-    if not np.isfinite(numbers).all():
-        index = int(np.argmin(np.isfinite(numbers)))
-        raise FileError(
-            f"has no finite number in {source.where(start + index)}, {source.label(name)}, and "
-            f"only numbers can be streamed; leave the column out with --ignore {name}, or leave "
-            "out --stream"
-        )
-
-
 def _make_room(points: np.ndarray, n_rows: int) -> None:
     """Lengthen an array in place, so that a table is never there twice."""
     n_before, d = points.shape
@@ -273,5 +231,7 @@ def _make_room(points: np.ndarray, n_rows: int) -> None:
     points.resize((n_rows, d), refcheck=False)
 
 
-def _check_room(n_rows: int, d: int, n_bytes: int, n_before: int = 0) -> None:
-    check_memory((n_rows - n_before) * d * n_bytes, f"{n_rows} rows and {d} columns")
+def _check_room(n_rows: int, d: int, itemsize: int, n_before: int = 0) -> None:
+    per_row = d * itemsize
+    what = f"{n_rows} rows and {d} columns"
+    check_memory((n_rows - n_before) * per_row, what, per_row, n_before)

@@ -81,20 +81,13 @@ def text_source(
     names: Sequence[str], blocks: Callable[[bool], Iterator[Block]], *, named: bool, **how: Any
 ) -> Source:
     """A source from blocks of rows, which are told whether only numbers are wanted of them."""
-    last: tuple[int, Sequence[int]] = (0, ())  # the first row of a block, and its lines
 
     def pieces(wanted: tuple[str, ...], only_numbers: bool) -> Iterator[Piece]:
-        nonlocal last
         position = {name: i for i, name in enumerate(names)}
         start = 0
         for lines, columns in blocks(only_numbers):
-            last = start, lines
             for name in wanted:
                 yield name, start, columns[position[name]]
             start += len(lines)
 
-    def where(row: int) -> str:
-        start, lines = last
-        return f"line {lines[row - start]}"
-
-    return Source(tuple(names), pieces, named=named, headless=not named, where=where, **how)
+    return Source(tuple(names), pieces, named=named, headless=not named, **how)

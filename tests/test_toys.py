@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from experiments.toys import exponential, four_gaussians
 from scipy.stats import kstest
-
-from sparker.benchmarks import exponential, four_gaussians
 
 BENCHMARKS = {"1-D": exponential, "2-D": four_gaussians}
 ALL = [(name, signal) for name, benchmark in BENCHMARKS.items() for signal in benchmark.signals]
