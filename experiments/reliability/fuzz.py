@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +54,8 @@ PICTURES = [
     *READ,
 ]  # fmt: skip
 
+KERNELS = ["--toys", "39", "--kernels", "2", "--steps", "20"]
+
 Run = Callable[[Path, list[str]], Done]
 
 
@@ -64,12 +67,13 @@ def colours(pictures: list[Any]) -> np.ndarray:
 # --- What is there before -------------------------------------------------------------------------
 
 
-def originals(run: Run, here: Path) -> Path:
+def originals(run: Run, here: Path, quick: bool = False) -> Path:
     """All files that cases begin with: ``given``, and the same in ``secret``, which nobody reads.
 
     Args:
         run: runs a command line in a folder.
         here: a new folder.
+        quick: whether the result is of another statistic, and the monitor without a look.
     """
     given, rng = here / "given", np.random.default_rng(0)
     given.mkdir()
@@ -87,20 +91,23 @@ def originals(run: Run, here: Path) -> Path:
         for number in range(n):
             pixels = rng.integers(256, size=(8, 8, 3)).astype(np.uint8)
             Image.fromarray(pixels).save(given / name / f"{number}.png")
-    quick = ["--toys", "39", "--kernels", "2", "--steps", "20"]
+    saved = TEST[:-1] if quick else ["test", *TEST[1:3], *KERNELS]
     commands = [
-        [*TEST, "--store", "given/store", "--only", "0:10"],
-        [*TEST, "--store", "given/other", "--only", "10:20"],
-        ["test", *TEST[1:3], *quick, "--save", "given/result.sparker"],
-        ["calibrate", TEST[1], "given/monitor.sparker", *quick, "--alpha", "0.2"],
+        [*TEST[:-1], "--store", "given/store", "--only", "0:10"],
+        [*TEST[:-1], "--store", "given/other", "--only", "10:20"],
+        [*saved, "--save", "given/result.sparker"],
+        ["calibrate", TEST[1], "given/monitor.sparker", *KERNELS, "--alpha", "0.2"],
         ["calibrate", TEST[1], "given/anytime.sparker", "--anytime"],
-        ["watch", "given/monitor.sparker", "given/batches/0.npy"],
         ["watch", "given/anytime.sparker", *(f"given/batches/{n}.npy" for n in range(3))],
     ]
+    if not quick:
+        commands.append(["watch", "given/monitor.sparker", "given/batches/0.npy"])
     for command in commands:
         done = run(here, command)
         if done.code not in (0, 1):
             raise RuntimeError(f"{command}: {done.err}")
+    for path in given.glob("*.sparker"):
+        (here / f"{path.name}.txt").write_text(run(here, ["info", f"given/{path.name}"]).out)
     return Path(shutil.copytree(given, here / "secret"))
 
 
@@ -198,19 +205,19 @@ def pictures(rng: Rng, here: Path, secret: Path) -> Case:
     return Case(way, [[PICTURES, shown][rng.integers(2)]])
 
 
+NEW = ["x.npy", "x", "x.csv", "\n.npy", '"a": 1.npy', "0.npy.gz", ".x.npy"]
+"""Names of batches that are not there."""
+
+
 def batches(rng: Rng, here: Path, secret: Path) -> Case:
     """Of a folder of batches: one or two of them, or something beside them."""
     folder = here / "given" / "batches"
+    others = [secret / "result.sparker", secret / "data.npz"]
     way = []
-    for _ in range(rng.integers(1, 3)):
-        if rng.random() < 0.7:
-            path = folder / pick(rng, ["3.npy", "4.npz", "5.csv"])
-            others = [secret / "result.sparker", secret / "data.npz"]
-            if path.is_file() and not path.is_symlink():
-                way.append(changed(rng, path, others, secret / "batch.npy"))
-        else:
-            name = pick(rng, ["x.npy", "x", "x.csv", "\n.npy", '"a": 1.npy', "0.npy.gz", ".x.npy"])
-            way.append(replaced(rng, folder / name, secret / "batch.npy"))
+    for name in rng.choice([*NEW, "3.npy", "4.npz", "5.csv"], rng.integers(1, 3), replace=False):
+        path = folder / str(name)
+        make = replaced if name in NEW else partial(changed, others=others)
+        way.append(make(rng, path, secret=secret / "batch.npy"))
     monitor = "given/monitor.sparker" if rng.random() < 0.1 else "given/anytime.sparker"
     watch = ["watch", monitor, "given/batches"]
     must = tuple(f'"batch": "given/batches/{n}.npy"' for n in range(3))
@@ -268,6 +275,7 @@ def judged(case: Case, before: dict[str, str], here: Path, done: Done, command: 
         check(name.startswith(("out/", f"{case.grows}/")), f"{name!r} was made")
         check(not name.endswith(".part") or name in before, f"{name!r} was left")
     if command == "watch":
+        check("internal error" not in done.out, f"internal error: {done.out[-300:]}")
         lines = [json.loads(line) for line in done.out.splitlines()]
         check(all("batch" in line for line in lines), "a line that is about no batch")
         for word in case.must:
@@ -301,7 +309,11 @@ def attempt(number: int, there: Path, run: Run) -> Outcome:
         unused = [] if "pictures" in kind else ["pictures", "others"]
         shutil.copytree(there / "given", here / "given", ignore=lambda *_: unused)
         (here / "out").mkdir()
-        case = KINDS[kind](rng, here, there / "secret")
+        try:
+            case = KINDS[kind](rng, here, there / "secret")
+        except Exception as error:
+            error.add_note(f"while case {number} was made")
+            raise
         before = state(here)
         try:
             for command in case.commands:
@@ -338,7 +350,8 @@ class Worker:
         done = self.inside.run(folder, command, SECONDS)
         most = self.inside.most
         self.most = max(self.most, most)
-        elsewhere = [one for one in self.inside.elsewhere if not one.endswith("secret/data.npz")]
+        named = [*command, *["secret/batch.npy"] * ("given/batches" in command)]  # links are files
+        elsewhere = [one for one in self.inside.elsewhere if not one.endswith(tuple(named))]
         check(not elsewhere, f"elsewhere: {elsewhere}")
         if most > MIB:
             self.inside.end()
@@ -367,16 +380,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sparker-fuzz-") as folder:
         there = Path(folder)
         originals(every[0], there)
-        for path in (there / "given").glob("*.sparker"):
-            done = every[0](there, ["info", f"given/{path.name}"])
-            (there / f"{path.name}.txt").write_text(done.out)
 
         def one_case(number: int) -> Outcome:
             worker = workers.get()
             try:
-                return attempt(number, there, worker)
+                outcome = attempt(number, there, worker)
             finally:
                 workers.put(worker)
+            print(*outcome, flush=True)
+            return outcome
 
         try:
             with ThreadPoolExecutor(wanted.processes) as pool:
@@ -387,10 +399,7 @@ def main() -> None:
                     if wanted.only:
                         numbers = [n for n in numbers if kind_of(n) == wanted.only]
                     outcomes = list(pool.map(one_case, numbers))
-                    if wanted.only:
-                        for outcome in outcomes:
-                            print(*outcome, flush=True)
-                    else:
+                    if not wanted.only:
                         add(found, outcomes, max(one.most for one in every))
                         wanted.output.write_text(as_text(found))
         finally:
@@ -427,7 +436,6 @@ def add(found: dict[str, Any], outcomes: list[Outcome], most: float) -> None:
         kind["fell_short"] += bool(one.what)
         if one.what:
             found["fell_short"].append({"case": one.number, "way": one.way, "what": one.what})
-            print(f"FELL SHORT {one.number} {one.kind}: {one.way}: {one.what}", flush=True)
         found["ways"][one.way] = found["ways"].get(one.way, 0) + 1
         found["slowest_s"] = round(max(found["slowest_s"], one.seconds), 1)
     found["ways"] = dict(sorted(found["ways"].items()))

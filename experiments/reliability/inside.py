@@ -31,8 +31,9 @@ class Elsewhere:
 
     def begin(self, folder: str) -> None:
         """Look from now on."""
-        own = [os.environ.get(name, "/dev/null") for name in ("SPARKER_CACHE", "TMPDIR")]
-        self.allowed = tuple(map(os.path.realpath, (folder, "/dev", "/tmp/jax", *own)))
+        caches = [os.path.expanduser(f"~/{name}/matplotlib") for name in (".config", ".cache")]
+        caches += [os.environ.get("SPARKER_CACHE", "/dev")]
+        self.allowed = tuple(map(os.path.realpath, (folder, "/dev", *caches)))
         self.found = []
 
     def __call__(self, event: str, of: tuple[Any, ...]) -> None:

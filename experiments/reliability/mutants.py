@@ -91,15 +91,15 @@ def forged(rng: Rng, value: Any) -> Any:
     return like(rng, value) if rng.random() < 0.8 else pick(rng, STRANGE)
 
 
-def respelled(rng: Rng, text: bytes) -> bytes:
+def respelled(rng: Rng, words: bytes) -> bytes:
     """Another text in place of a number, string or word of JSON, or a key once more."""
-    found = list(TOKEN.finditer(text))
+    found = list(TOKEN.finditer(words))
     if not found:
         return pick(rng, TEXTS)
     one = pick(rng, found)
-    if rng.random() < 0.1 and text[one.end() :].startswith(b":"):
-        return text[: one.end()] + b":1," + text[one.start() :]
-    return text[: one.start()] + pick(rng, TEXTS) + text[one.end() :]
+    if rng.random() < 0.1 and words[one.end() :].startswith(b":"):
+        return words[: one.end()] + b":1," + words[one.start() :]
+    return words[: one.start()] + pick(rng, TEXTS) + words[one.end() :]
 
 
 def other_array(rng: Rng, array: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
@@ -130,33 +130,33 @@ def other_array(rng: Rng, array: np.ndarray, others: list[np.ndarray]) -> np.nda
 # --- Archives: results, monitors, chunks ----------------------------------------------------------
 
 
-def parts_of(content: bytes) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """The metadata of an archive, and its arrays."""
+def parts_of(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The text of an archive, read, and its arrays."""
     size = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + size])["__metadata__"], safetensors.load(content)
+    texts = json.loads(content[8 : 8 + size])["__metadata__"]
+    return json.loads(texts[archive.FORMAT]), safetensors.load(content)
 
 
-def sealed(about: dict[str, str], arrays: dict[str, np.ndarray]) -> bytes:
+def sealed(kind: str, value: bytes, arrays: dict[str, np.ndarray]) -> bytes:
     """An archive of both with the digest that belongs to them."""
-    about = {name: text for name, text in about.items() if name != "digest"}
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return safetensors.save(arrays, {**about, "digest": archive._digest(about, arrays)})
+    return archive.sealed(kind, value, arrays)
 
 
-def header_value(rng: Rng, content: bytes) -> bytes:
-    """Other values in the header."""
+def value(rng: Rng, content: bytes) -> bytes:
+    """Other values in the text."""
     about, arrays = parts_of(content)
-    value = json.loads(about[archive.HEADER])
+    found = about["value"]
     for _ in range(rng.integers(1, 3)):
-        value = forged(rng, value)
-    return sealed({**about, archive.HEADER: msgspec.json.encode(value).decode()}, arrays)
+        found = forged(rng, found)
+    return sealed(about["kind"], msgspec.json.encode(found), arrays)
 
 
-def header_text(rng: Rng, content: bytes) -> bytes:
-    """Another text in the header."""
+def text(rng: Rng, content: bytes) -> bytes:
+    """Another text where a value stands."""
     about, arrays = parts_of(content)
-    text = respelled(rng, about[archive.HEADER].encode()).decode(errors="replace")
-    return sealed({**about, archive.HEADER: text}, arrays)
+    found = respelled(rng, msgspec.json.encode(about["value"]))
+    return sealed(about["kind"], found.decode(errors="replace").encode(), arrays)
 
 
 def arrays(rng: Rng, content: bytes) -> bytes:
@@ -168,17 +168,19 @@ def arrays(rng: Rng, content: bytes) -> bytes:
         if rng.random() < 0.1:
             del found[name]
             break
-    return sealed(about, found)
+    return sealed(about["kind"], msgspec.json.encode(about["value"]), found)
 
 
 def metadata(rng: Rng, content: bytes) -> bytes:
-    """Another format, version or kind."""
+    """Another version or kind, or other words around them."""
     about, found = parts_of(content)
-    name = pick(rng, list(about))
-    about[name] = pick(rng, ["", "0", "2", "monitor", "test result", "pt", "chunk of toys", "{}"])
-    if rng.random() < 0.2:
-        del about[name]
-    return sealed(about, found)
+    if rng.random() < 0.5:
+        kind = pick(rng, ["", "monitor", "anytime monitor", "test result", "chunk of toys", "{}"])
+        return sealed(kind, msgspec.json.encode(about["value"]), found)
+    around = msgspec.json.encode(forged(rng, about))
+    if rng.random() < 0.5:
+        around = respelled(rng, around)
+    return safetensors.save(found, {archive.FORMAT: around.decode(errors="replace")})
 
 
 def shapes(rng: Rng, content: bytes) -> bytes:
@@ -200,16 +202,14 @@ def bytes_of(rng: Rng, content: bytes) -> bytes:
     return pick(rng, BYTES)(rng, content, content[::-1])
 
 
-ARCHIVE = [header_value] * 6 + [header_text, arrays, arrays, arrays, metadata, shapes, bytes_of]
+ARCHIVE = [value] * 6 + [text, arrays, arrays, arrays, metadata, shapes, bytes_of]
 
 
 def manifest_value(rng: Rng, content: bytes) -> bytes:
-    """Other values in a manifest."""
-    value = json.loads(content)
-    value.pop("digest", None)
-    found = forged(rng, value)
+    """Other values in a manifest, with the digest that belongs to them."""
+    found = forged(rng, json.loads(content))
     if isinstance(found, dict):
-        found = {**found, "digest": digest_of_plain(found)}
+        found["digest"] = digest_of_plain([found.get("chunk"), found.get("test")])
     return json.dumps(found).encode()
 
 
@@ -304,8 +304,7 @@ PNG = [png_size, bytes_of]
 CSV = [csv_text, bytes_of]
 
 WAYS: dict[str, list[Callable[[Rng, bytes], bytes]]] = {
-    ".sparker": ARCHIVE, ".safetensors": ARCHIVE, ".json": MANIFEST, ".npy": NPY, ".npz": NPZ,
-    ".png": PNG, ".csv": CSV,
+    ".sparker": ARCHIVE, ".json": MANIFEST, ".npy": NPY, ".npz": NPZ, ".png": PNG, ".csv": CSV,
 }  # fmt: skip
 
 

@@ -526,9 +526,7 @@ class Result:
         if not isinstance(other, Result):
             return NotImplemented
         # The same test made later is the same result.
-        one, two = (
-            archive.packed(KIND, replace(each.saved(), made="")) for each in (self, other)
-        )
+        one, two = (archive.packed(KIND, replace(each.saved(), made="")) for each in (self, other))
         return one == two
 
     __hash__ = None  # type: ignore[assignment]

@@ -275,8 +275,9 @@ def content_of(path: str | os.PathLike[str], most: float = np.inf) -> bytes:
 
 def is_archive(path: str | os.PathLike[str]) -> bool:
     """Return whether a file was written by ``write``, as far as its metadata tells."""
-    with suppress(Exception), open(path, "rb") as file:
-        return Path(path).is_file() and bool(_about(_start(file)))
+    if Path(path).is_file():  # to open a pipe would wait
+        with suppress(Exception), open(path, "rb") as file:
+            return bool(_about(_start(file)))
     return False
 
 
