@@ -86,13 +86,16 @@ def test_every_way_to_change_a_file_changes_it(there):
 # --- What it found --------------------------------------------------------------------------------
 
 
-def test_to_ask_what_a_pipe_holds_does_not_wait_for_a_writer(tmp_path):
-    os.mkfifo(tmp_path / "x.sparker")
-    os.mkfifo(tmp_path / "x")
+def test_to_ask_what_a_file_holds_neither_waits_for_a_writer_nor_follows_a_link(there, tmp_path):
     for name in ("x.sparker", "x"):
+        os.mkfifo(tmp_path / name)
         done = run(tmp_path, ["info", name])
         assert done.code == 2
         assert "Error" in done.err
+    link = tmp_path / "y"
+    link.symlink_to(there / "given" / "result.sparker")
+    assert archive.is_archive(link.resolve())
+    assert not archive.is_archive(link)
 
 
 def test_a_batch_that_is_a_pipe_or_has_no_end_is_an_error_at_once(there, tmp_path):
