@@ -140,14 +140,14 @@ def test_a_named_pipe_is_written_to_and_stays(tmp_path):
 
 def test_a_store_is_opened_by_processes_of_one_number_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: 1)
-    manifest = {"chunk": 4}
-    Store(tmp_path, manifest)
+    manifest = {}, 4
+    Store(tmp_path, *manifest)
     failed = []
 
     def open_often():
         try:
             for _ in range(100):
-                Store(tmp_path, manifest)
+                Store(tmp_path, *manifest)
         except ValueError as error:
             failed.append(error)
 

@@ -497,7 +497,7 @@ CLASSIFIER = pytest.param("c2st", marks=pytest.mark.slow)
 
 @pytest.mark.parametrize("name", [*sorted(named().keys() - {"c2st"}), CLASSIFIER])
 def test_every_baseline_runs_on_the_command_line_and_finds_what_is_plain(files, tmp_path, name):
-    report, saved = tmp_path / "report.html", tmp_path / "result.npz"
+    report, saved = tmp_path / "report.html", tmp_path / "result.sparker"
     done = invoke("test", files / "reference.npy", files / "data.npy", "--statistic", name,
                   "--toys", 19, "--json", "--report", report, "--save", saved)  # fmt: skip
     assert done.exit_code == 0, done.output

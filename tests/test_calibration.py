@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from sparker.calibration.chunk_file import KIND
 
 from sparker.calibration.plan import Recipe
-from sparker.calibration.store import Store, begun
+from sparker.calibration.store import KIND, SavedChunk, Store, begun
 from sparker.calibration.toys import ChunkResult, Table, run, run_locally
 from sparker.engine import Ensemble, Toys
 from sparker.engine.preprocess import unchanged
@@ -146,8 +145,8 @@ def test_a_store_knows_what_made_its_toys(prepared, tmp_path):
             yield ChunkResult(result.chunk, {"sparker": "of another machine"})
 
     run(prepared, [0, 1], seed=0, chunk=2, store=tmp_path, executor=elsewhere)
-    header, _ = archive.read(tmp_path / "toys-000000-000001.npz", KIND)
-    assert header["made_by"] == {"sparker": "of another machine"}
+    saved = archive.read(tmp_path / "toys-000000-000001.sparker", {KIND: SavedChunk})
+    assert saved.made_by == {"sparker": "of another machine"}
 
 
 # The size of a chunk.
@@ -184,6 +183,6 @@ def test_left_out_it_is_what_suits_the_statistic(prepared, drawn, monkeypatch):
 
 
 def test_a_store_keeps_to_the_chunk_it_was_begun_with(prepared, drawn, tmp_path):
-    Store(tmp_path, {"chunk": 4})
+    Store(tmp_path, {}, 4)
     run(prepared, range(8), seed=0, chunk=3, store=tmp_path)
     assert drawn == [[0, 1, 2, 3], [4, 5, 6, 7]]

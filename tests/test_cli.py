@@ -125,7 +125,7 @@ def test_the_answer_is_that_of_the_library(folder):
 
 
 def test_files_come_out_and_go_in_again(folder, tmp_path):
-    report, rows, saved = tmp_path / "r.html", tmp_path / "rows.csv", tmp_path / "result.npz"
+    report, rows, saved = tmp_path / "r.html", tmp_path / "rows.csv", tmp_path / "result.sparker"
     done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
                   "--report", report, "--rows", rows, "--save", saved, "--text", "text",
                   "--observables", "mass", "--groups", "run")  # fmt: skip
@@ -217,7 +217,7 @@ def test_an_interrupted_calibration_says_how_to_go_on(folder, tmp_path):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        while not list((tmp_path / "s").glob("toys-*.npz")):
+        while not list((tmp_path / "s").glob("toys-*.sparker")):
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)

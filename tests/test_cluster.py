@@ -123,7 +123,7 @@ def test_the_chunk_is_what_suits_the_workers(client, tmp_path, monkeypatch):
 
     monkeypatch.setattr(function._PreparedFunction, "chunk_size", two)
     run(statistic=mean_shift, chunk=None, cluster=client, store=tmp_path)
-    assert names(tmp_path) == ["toys-000000-000011.npz"]
+    assert names(tmp_path) == ["toys-000000-000011.sparker"]
 
 
 def test_a_full_store_needs_no_worker(client, tmp_path):

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
+import msgspec
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,11 +13,13 @@ import pyarrow as pa
 import pytest
 from plain_encoding import plain_encoding
 from scipy.stats import binom
+from sealed import value_of, with_text
 
 import sparker
 from sparker.config import TestConfig
 from sparker.findings.frames import as_frame
 from sparker.intake import two_samples
+from sparker.system import archive
 from sparker.tables import encoding as encodings
 from sparker.tables import kinds
 from sparker.tables.encoding import Encoding, Feature, fit, when
@@ -200,31 +203,41 @@ def every_kind():
     return Encoding(tuple(columns), left_out, True, 7)
 
 
-def test_an_encoding_survives_json():
+def through_a_file(made):
+    return archive.unpacked(archive.packed("x", made), {"x": Encoding})
+
+
+def test_an_encoding_survives_a_file():
     made = every_kind()
-    again = Encoding.from_dict(json.loads(json.dumps(made.to_dict(), allow_nan=False)))
+    again = through_a_file(made)
+    again.check()
     assert again == made
+    assert json.loads(json.dumps(made.to_dict(), allow_nan=False)) == made.to_dict()
     assert [type(one.kind) for one in again.columns] == [Kind] * len(EVERY_KIND)
     for one, copy, column in zip(made.columns, again.columns, EVERY_KIND.values(), strict=True):
         np.testing.assert_array_equal(one.encode(column), copy.encode(column))
 
 
 @pytest.mark.parametrize(
-    ("column", "wrong"),
+    ("column", "wrong", "message"),
     [
-        (0, {"kind": "picture"}),
-        (0, {"fill": [1.0, 2.0]}),
-        (3, {"fill": [1.0]}),
-        (4, {"parts": ["hour", "minute"]}),
-        (4, {"fill": [1.0]}),
-        (1, {"place": "first"}),
+        (0, {"kind": "picture"}, "Invalid enum value 'picture'"),
+        (0, {"kind": Kind.TEXT}, "lacks its embedder"),
+        (0, {"fill": (1.0, 2.0)}, "column number does not fit together"),
+        (0, {"fill": ()}, "column number does not fit together"),
+        (3, {"fill": (1.0,)}, "column category does not fit together"),
+        (4, {"parts": ("hour", "minute")}, "column time does not fit together"),
+        (4, {"fill": (1.0,)}, "column time does not fit together"),
+        (1, {"place": "first"}, "Expected `int`"),
+        (1, {"place": -1}, "Expected `int` >= 0"),
     ],
 )
-def test_an_encoding_that_does_not_fit_together_is_refused(column, wrong):
-    plain = every_kind().to_dict()
-    plain["columns"][column] |= wrong
-    with pytest.raises(ValueError, match=r".+"):
-        Encoding.from_dict(plain)
+def test_an_encoding_that_does_not_fit_together_is_refused(column, wrong, message):
+    made = every_kind()
+    columns = [*made.columns]
+    columns[column] = columns[column]._replace(**wrong)
+    with pytest.raises((ValueError, msgspec.ValidationError), match=message):
+        through_a_file(made._replace(columns=tuple(columns))).check()
 
 
 def test_what_was_done_is_said():
@@ -776,8 +789,8 @@ def mixed():
 
 
 def test_a_result_with_columns_of_every_kind_is_saved_whole(mixed, tmp_path):
-    mixed.save(tmp_path / "result.npz")
-    again = sparker.load(tmp_path / "result.npz")
+    mixed.save(tmp_path / "result.sparker")
+    again = sparker.load(tmp_path / "result.sparker")
     assert again == mixed
     assert again.encoding == mixed.encoding
     assert again.warnings == mixed.warnings
@@ -789,30 +802,28 @@ def test_a_result_with_columns_of_every_kind_is_saved_whole(mixed, tmp_path):
     assert again.summary() == mixed.summary()
     plain = json.loads(json.dumps(mixed.to_dict(), allow_nan=False))
     assert plain == mixed.to_dict()
-    assert Encoding.from_dict(plain["encoding"]) == mixed.encoding
+    assert again.encoding == mixed.encoding
     assert plain["warnings"][0]["code"] == "identifier"
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "message"),
     [
-        lambda header: header["given"][0].__setitem__(1, ["too short"]),
-        lambda header: header["given"][0].__setitem__(1, 7),
-        lambda header: header["encoding"]["columns"].pop(),
-        lambda header: header["encoding"].pop("named"),
-        lambda header: header["warnings"].append(["code"]),
-        lambda header: header.__setitem__("given", None),
+        (lambda value: value["encoding"][0].pop(), "its encoding is of other columns"),
+        (lambda value: value["encoding"][0][0].__setitem__(4, [1, 2]), "does not fit together"),
+        (lambda value: value["encoding"][0][0].__setitem__(2, "colour"), "Invalid enum value"),
+        (lambda value: value["warnings"].append(["code"]), "Expected `array` of length 2"),
+        (lambda value: value.__setitem__("given", None), "Expected `object`"),
+        (lambda value: value["given"].update(note=["too short"]), "Expected `array` of length 2"),
     ],
 )
-def test_a_damaged_encoding_is_refused(mixed, spoil, tmp_path):
-    from sparker.findings.saved import KIND
-    from sparker.system import archive
-
-    mixed.save(tmp_path / "result.npz")
-    header, contents = archive.read(tmp_path / "result.npz", KIND)
-    spoil(header)
-    with pytest.raises(ValueError, match="is not a test result of this version"):
-        sparker.TestResult.restored("it", header, contents)
+def test_a_damaged_encoding_is_refused(mixed, spoil, message, tmp_path):
+    mixed.save(path := tmp_path / "result.sparker")
+    value = value_of(path.read_bytes())
+    spoil(value)
+    path.write_bytes(with_text(path.read_bytes(), msgspec.json.encode(value)))
+    with pytest.raises(ValueError, match=f"holds no test result .*({message})"):
+        sparker.TestResult.load(path)
 
 
 def test_the_users_columns_come_back_as_they_came(mixed):
@@ -913,8 +924,8 @@ def test_dropped_rows_keep_the_numbers_of_the_others(tmp_path):
     assert {int(row) for row in named[0].split("first of all ")[1].split(", ")} <= set(left)
     n = len(data) - len(left)
     assert f"{n} of the 120 rows of data lack a value and were dropped" in result.summary()
-    result.save(tmp_path / "result.npz")
-    assert sparker.load(tmp_path / "result.npz") == result
+    result.save(tmp_path / "result.sparker")
+    assert sparker.load(tmp_path / "result.sparker") == result
     by_hand = sparker.test(
         reference.dropna().reset_index(drop=True), data.dropna().reset_index(drop=True),
         **FITS_NOTHING,

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sparker
 from sparker.cli.main import main
-from sparker.embed import Function, Tfidf, cache, choose, plain_text, restored
+from sparker.embed import Function, SavedEmbedder, Tfidf, cache, choose, plain_text, restored
 from sparker.embed import run as embed_run
 from sparker.embed.efficientnet import EfficientNet
 from sparker.embed.hub import SentenceTransformer, Timm
@@ -107,8 +107,8 @@ def test_it_learns_from_both_samples_alike_or_not_at_all():
 def test_a_result_keeps_what_embeds_further_rows(tmp_path):
     how = {"n_toys": 9, "text": "c", "embed": "tfidf"}
     result = sparker.test({"c": REFERENCE}, {"c": DATA}, **how)
-    result.save(tmp_path / "r.npz")
-    again = sparker.load(tmp_path / "r.npz")
+    result.save(tmp_path / "r.sparker")
+    again = sparker.load(tmp_path / "r.sparker")
     assert again == result
     rows = {"c": ["the cat sings", "quantum flux"]}
     assert np.array_equal(again.log_ratio(rows), result.log_ratio(rows))
@@ -150,8 +150,9 @@ def test_a_function_must_be_handed_in_again_and_be_the_same(tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             sparker.load(tmp_path / "m.sparker", embed=other)
+    sparker.test(np.eye(30), np.eye(20, 30), **QUICK).save(tmp_path / "r.sparker")
     with pytest.raises(ValueError, match="no column was embedded"):
-        sparker.test(np.eye(30), np.eye(20, 30), **QUICK).embedded_by(letters)
+        sparker.load(tmp_path / "r.sparker", embed=letters)
 
 
 def test_a_file_cannot_name_code_to_be_run():
@@ -159,10 +160,10 @@ def test_a_file_cannot_name_code_to_be_run():
     for name in ("os:system", "st:somebody/model", "timm:resnet18", "nobody"):
         plain = {"embedder": name, "of": "text", "width": 3, "normalisation": "none"}
         with pytest.raises(ValueError, match="load it with embed"):
-            restored(plain, {}).encode(["echo harm"])
-    for broken in (None, {}, {"embedder": "tfidf", "of": "text", "width": 10**9}):
+            restored(SavedEmbedder(plain, {})).encode(["echo harm"])
+    for broken in ({"of": None}, {}, {"embedder": "tfidf", "of": "text", "width": 10**9}):
         with pytest.raises((ValueError, KeyError)):
-            restored(broken, {})
+            restored(SavedEmbedder(broken, {}))
 
 
 @pytest.mark.parametrize("embedder", [letters, Encoder()], ids=["function", "object"])
@@ -317,8 +318,8 @@ def test_two_folders_of_pictures(pictures):
     assert result.p_value == 0.05
     assert {*result.ranking[:5].tolist()} == {*range(5)}  # 2.png before 10.png
     assert {row for row, _ in result.pictures} == {*range(15)}
-    result.save(pictures / "r.npz")
-    again = sparker.load(pictures / "r.npz")
+    result.save(pictures / "r.sparker")
+    again = sparker.load(pictures / "r.sparker")
     assert again == result
     for row in range(15):
         (new / f"{row}.png").unlink()
@@ -356,11 +357,11 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
         (tmp_path / name).write_text(f"x,comment\n{rows}\n")
     some = ["--columns", "comment", "--text", "comment", "--statistic", "mmd", "--toys", "19"]
     assert run_main("test", "old.csv", "new.csv", *some, "--embed", "tfidf", "--report", "r.html",
-                    "--save", "r.npz") == 0  # fmt: skip
+                    "--save", "r.sparker") == 0  # fmt: skip
     out = capsys.readouterr().out
     assert "p-value 0.05" in out
     assert DATA[0] in (tmp_path / "r.html").read_text()
-    assert sparker.load("r.npz").texts == DATA
+    assert sparker.load("r.sparker").texts == DATA
     for options, said in (
         (["--embed", "tfidf", "--null", "simulator", "--pool", "old.csv"], "used nowhere else"),
         (["--embed", "nothing"], "there is no embedder"),
@@ -514,7 +515,7 @@ def test_efficientnet_knows_a_flower_and_a_palace(tmp_path, monkeypatch):
     assert {663, 698} <= {*palace.tolist()}  # monastery and palace, of ImageNet's classes
     assert flower[0] == 985  # daisy
     plain = EfficientNet(logits=True).identity
-    assert restored(plain, {}) == EfficientNet(logits=True)
+    assert restored(SavedEmbedder(plain, {})) == EfficientNet(logits=True)
 
 
 def test_classes_of_pictures_go_by_their_names():
@@ -525,13 +526,13 @@ def test_classes_of_pictures_go_by_their_names():
     assert column.features[2].text(1.5, None) == "class 2 of picture above 1.5"
     (column,) = encoded_columns(EfficientNet())
     assert column.features[2].label == "direction 3 of picture"
-    assert restored(named.identity, {}).labels == named.labels
+    assert restored(SavedEmbedder(named.identity, {})).labels == named.labels
     assert named != EfficientNet(logits=True)
     other = {**named.identity, "hash": "of other weights"}
-    assert restored(other, {}).labels == named.labels
+    assert restored(SavedEmbedder(other, {})).labels == named.labels
     for labels in ("x", [1] * 1000, names[:999], ["same"] * 1000, 7):
-        assert restored({**other, "labels": labels}, {}).labels == ()
-        assert restored({**named.identity, "labels": labels}, {}).labels == ()
+        assert restored(SavedEmbedder({**other, "labels": labels}, {})).labels == ()
+        assert restored(SavedEmbedder({**named.identity, "labels": labels}, {})).labels == ()
     for classes, logits in ((names[:999], True), (["same"] * 1000, True), (names, False)):
         with pytest.raises(ValueError, match="1000 different names, and logits=True"):
             EfficientNet(logits=logits, classes=classes)

@@ -70,8 +70,8 @@ def test_a_family_that_is_not_finite_is_named_and_the_others_decide(lost, where,
         assert result.decided.family != "shifts"
         assert result.p_by_reading[result.of_family("shifts")].tolist() == [1, 1, 1]
     result.report(tmp_path / "report.html")
-    result.save(tmp_path / "result.npz")
-    again = sparker.load(tmp_path / "result.npz")
+    result.save(tmp_path / "result.sparker")
+    again = sparker.load(tmp_path / "result.sparker")
     assert again.notes == result.notes
     assert again.to_dict()["p_value"] == result.p_value
     stored = outcome(portfolio(lost), store=tmp_path)  # nothing is made again, nothing differs

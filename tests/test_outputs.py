@@ -41,7 +41,7 @@ def made(tmp_path_factory):
         n_toys=9,
         config=sparker.FitConfig(n_kernels=2),
         widths=sparker.WidthConfig(steps=20, n_widths=2),
-    ).save(folder / "result.npz")
+    ).save(folder / "result.sparker")
     return folder
 
 
@@ -51,7 +51,7 @@ def at(made, tmp_path, monkeypatch):
     for file in made.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     monkeypatch.chdir(tmp_path)
-    known = sparker.TestResult.load("result.npz")
+    known = sparker.TestResult.load("result.sparker")
     monkeypatch.setattr(detect, "test", lambda *args, **kwargs: known)
     return tmp_path
 
@@ -60,7 +60,7 @@ def child(code, *arguments, **options):
     """A process of its own, whose fits are spared as well."""
     known = (
         "import sys, sparker; from sparker import detect; from sparker.cli.main import main\n"
-        "known = sparker.TestResult.load('result.npz')\n"
+        "known = sparker.TestResult.load('result.sparker')\n"
         "detect.test = lambda *args, **kwargs: known\n"
     )
     return subprocess.Popen(
@@ -129,11 +129,11 @@ def test_no_output_overwrites_an_input(at, monkeypatch, name, option):
     "arguments",
     [
         ["calibrate", "reference.npy", "reference.npy"],
-        ["report", "result.npz", "--output", "result.npz"],
-        ["report", "result.npz", "--data", "data.npy", "--output", "data.npy"],
+        ["report", "result.sparker", "--output", "result.sparker"],
+        ["report", "result.sparker", "--data", "data.npy", "--output", "data.npy"],
         ["power", "reference.npy", "data.npy", "--n-reference", 50, "--n-data", 20, "--figure",
          "data.npy"],
-        ["watch", "result.npz", "data.npy", "--picture", "result.npz"],
+        ["watch", "result.sparker", "data.npy", "--picture", "result.sparker"],
     ],
 )  # fmt: skip
 def test_no_command_overwrites_its_input(at, arguments):
@@ -167,7 +167,7 @@ def test_a_figure_of_an_unknown_kind_is_refused_at_once(at):
 
 @pytest.mark.parametrize("broken", ["--rows", "--save", "--report"])
 def test_an_output_that_fails_costs_none_of_the_others(at, broken):
-    files = {"--rows": "rows.csv", "--save": "saved.npz", "--report": "report.html"}
+    files = {"--rows": "rows.csv", "--save": "saved.sparker", "--report": "report.html"}
     arguments = [word for pair in (files | {broken: "/dev/full"}).items() for word in pair]
     done = invoke(*TEST, *arguments)
     assert done.exit_code == 2, done.output
@@ -182,22 +182,22 @@ def test_a_mistake_of_ours_in_one_output_costs_none_of_the_others(at, monkeypatc
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr("sparker.cli.test.speak", broken)
-    done = invoke(*TEST, "--save", "saved.npz", "--rows", "/dev/full")
+    done = invoke(*TEST, "--save", "saved.sparker", "--rows", "/dev/full")
     assert done.exit_code == 3, done.output
     assert "Internal error: ZeroDivisionError: oh" in done.stderr
     assert "the rows could not be written to /dev/full" in done.stderr
-    assert (at / "saved.npz").exists()
+    assert (at / "saved.sparker").exists()
 
 
 def test_a_full_disk_behind_stdout_costs_no_file(at):
     with open("/dev/full", "wb") as full:
-        process = child("main(sys.argv[1:])", *TEST, "--save", "saved.npz", stdout=full)
+        process = child("main(sys.argv[1:])", *TEST, "--save", "saved.sparker", stdout=full)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 2, said
     assert "the answer could not be written to stdout: No space left on device" in said
     assert "Traceback" not in said
     assert "Exception ignored" not in said
-    assert (at / "saved.npz").exists()
+    assert (at / "saved.sparker").exists()
 
 
 def test_a_closed_stdout_costs_nothing_and_gets_into_no_file(at):
@@ -227,8 +227,8 @@ def test_rows_may_go_where_the_answer_goes(at):
 
 def test_a_level_out_of_reach_of_few_labellings_costs_no_file(at, monkeypatch):
     monkeypatch.setattr("sparker.cli.test._floor", lambda alpha, result: "no way")
-    done = invoke(*TEST, "--alpha", 0.2, "--save", "saved.npz")
-    assert (done.exit_code, (at / "saved.npz").exists()) == (2, True)
+    done = invoke(*TEST, "--alpha", 0.2, "--save", "saved.sparker")
+    assert (done.exit_code, (at / "saved.sparker").exists()) == (2, True)
     assert "no way" in done.stderr
     assert "at alpha" not in done.stdout
 
@@ -276,7 +276,7 @@ def test_no_word_of_a_file_or_an_argument_moves_the_cursor(at):
 
 def test_a_result_of_such_columns_is_told_without_them(at, monkeypatch):
     monkeypatch.setattr(sparker.TestResult, "summary", lambda self: f"column {EVIL} differs")
-    for arguments in (["info", "result.npz"], TEST):
+    for arguments in (["info", "result.sparker"], TEST):
         done = invoke(*arguments)
         assert done.exit_code == 0, done.output
         assert raw(done.stdout) == []

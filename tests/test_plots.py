@@ -18,7 +18,7 @@ from scipy.special import expit
 
 import sparker
 from sparker import plots
-from sparker.calibration import chunk_file, toys
+from sparker.calibration import store, toys
 from sparker.calibration.pvalues import clopper_pearson, graded_score
 from sparker.engine import Fit
 from sparker.engine.ensemble import Ensemble
@@ -443,7 +443,7 @@ def test_score_distribution(result):
 
 
 def test_scores_are_kept_of_the_first_toys_only(result, monkeypatch, tmp_path):
-    for module in (kernels, toys, chunk_file):
+    for module in (kernels, toys, store):
         monkeypatch.setattr(module, "COUNTED", 5)  # in the midst of a chunk
     settings = {**FEW_STEPS, "n_toys": N_TOYS, "explain": False, "store": tmp_path}
     made, stored = (sparker.test(*samples(), **settings) for _ in range(2))

@@ -18,13 +18,13 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from sealed import value_of, with_text, with_values
 
 import sparker
 from sparker.calibration import store as stores
-from sparker.calibration.chunk_file import KIND
+from sparker.calibration.store import KIND, Manifest, SavedChunk
 from sparker.engine import batch
 from sparker.system import archive
-from sparker.system.digest import digest_of_plain
 
 N_REFERENCE, N_DATA = 200, 50
 N_TOYS, CHUNK = 11, 4
@@ -123,9 +123,9 @@ def names(folder):
 
 
 THREE_CHUNKS = [
-    "toys-000000-000003.npz",
-    "toys-000004-000007.npz",
-    "toys-000008-000011.npz",
+    "toys-000000-000003.sparker",
+    "toys-000004-000007.sparker",
+    "toys-000008-000011.sparker",
 ]
 
 
@@ -424,7 +424,7 @@ def test_stores_that_cannot_be_merged_are_refused(store, tmp_path):
     with pytest.raises(ValueError, match="stores is empty; name at least one"):
         sparker.merge([], tmp_path / "both")
     (store / THREE_CHUNKS[1]).write_bytes(b"PK")
-    with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} is not a chunk of toys .*damaged"):
+    with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} holds no chunk of toys .*damaged"):
         sparker.merge([store], tmp_path / "both")
 
 
@@ -546,10 +546,7 @@ def test_a_half_written_file_left_behind_is_not_read(store, fits):
 
 
 def without_numbers(content):
-    file = Path("without.npz")
-    test = stores.digest_of_test(stores.read_manifest(Path("store")))
-    archive.write(file, {"kind": KIND, "test": test}, {"t": np.zeros((4, 3))})
-    return file.read_bytes()
+    return with_values(content, chunk=[[], *value_of(content)["chunk"][1:]])
 
 
 @pytest.mark.parametrize(
@@ -558,10 +555,12 @@ def without_numbers(content):
         lambda content: content[: len(content) // 2],
         lambda content: b"",
         lambda content: content.replace(b"chunk of toys", b"chunk of joys"),
+        lambda content: with_text(content, b"[]"),
+        lambda content: with_text(content, b"{}", "test result"),
         lambda content: content[:-400] + bytes(400),
         without_numbers,
     ],
-    ids=["cut", "empty", "kind", "end", "without numbers"],
+    ids=["cut", "empty", "kind", "list", "result", "end", "without numbers"],
 )
 def test_a_damaged_chunk_is_named_and_made_anew_once_it_is_gone(
     damage, store, tmp_path, monkeypatch, fits
@@ -582,32 +581,34 @@ def test_a_damaged_chunk_is_named_and_made_anew_once_it_is_gone(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "cannot be read"),
-        (b"\xff\xfe\x00", "cannot be read"),
-        (b"name: something", "cannot be read"),
-        (b"[1, 2]", "is not the manifest of a store"),
-        (b'{"name": "something else"}', "is not the manifest of a store"),
-        (b'{"chunk": "many"}', "is not the manifest of a store"),
-        (b'{"chunk": 4}', "is not as sparker wrote it; choose another folder"),
+        (b"", "truncated"),
+        (b"\xff\xfe\x00", "malformed"),
+        (b"name: something", "malformed"),
+        (b"[1, 2]", "Expected `object`"),
+        (b'{"name": "something else"}', "unknown field `name`"),
+        (b'{"chunk": "many"}', "Expected `int`"),
+        (b'{"chunk": 4, "test": {}}', "it is not as sparker wrote it; choose another folder"),
     ],
 )
 def test_the_manifest_of_something_else_is_left_alone(content, message, tmp_path, fits):
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(
+        ValueError, match=rf"manifest\.json holds no manifest of a store .*{message}"
+    ):
         run(store=tmp_path)
     assert fits == []
     assert (tmp_path / "manifest.json").read_bytes() == content
 
 
-def rewrite_manifest(folder, changes):
+def rewrite_manifest(folder, chunk=CHUNK, **changes):
     """As somebody would who knows how the digest is made."""
-    manifest = stores.read_manifest(folder) | changes
-    sealed = manifest | {"digest": digest_of_plain(manifest)}
-    (folder / "manifest.json").write_text(json.dumps(sealed))
+    manifest = Manifest(chunk, stores.read_manifest(folder).test | changes)
+    (folder / "manifest.json").unlink()
+    stores._write_manifest(folder, manifest)
 
 
 def test_toys_of_another_version_are_not_continued(store, fits):
-    rewrite_manifest(store, {"sparker": "0.0.1", "format": 0})
+    rewrite_manifest(store, sparker="0.0.1", format=0)
     with pytest.raises(ValueError, match=r"format \(0 there, \d+ here\); sparker \(0.0.1 there"):
         run(store=store)
     assert fits == []
@@ -651,16 +652,20 @@ def test_a_store_without_its_manifest_is_still_that_of_its_test(tmp_path):
     assert (tmp_path / THREE_CHUNKS[0]).stat().st_mtime_ns == written
 
 
-def forged(path, header=None, **contents):
+def chunk_in(path):
+    return archive.read(path, {KIND: SavedChunk}).chunk
+
+
+def forged(path, test=None, **parts):
     """A chunk with other contents, by somebody who knows how the digest is made."""
-    old_header, old = archive.read(path, KIND)
-    arrays = {name: array for name, array in (old | contents).items() if array is not None}
-    archive.write(path, old_header if header is None else header, arrays)
+    old = archive.read(path, {KIND: SavedChunk})
+    chunk = old.chunk._replace(**parts)
+    archive.write(path, KIND, SavedChunk(old.test if test is None else test, {}, chunk))
 
 
 def test_a_chunk_that_does_not_say_which_test_it_is_of_is_refused(tmp_path):
     cheap(tmp_path)
-    forged(tmp_path / THREE_CHUNKS[1], header={"kind": KIND, "made_by": {}})
+    forged(tmp_path / THREE_CHUNKS[1], test="")
     with pytest.raises(ValueError, match=f"{THREE_CHUNKS[1]} holds toys of another test"):
         cheap(tmp_path)
 
@@ -680,21 +685,28 @@ def test_a_byte_flipped_anywhere_in_a_chunk_is_noticed(at, tmp_path):
         assert_same(found, right)
 
 
+ONE_MODEL = sparker.engine.Ensemble(np.zeros((1, 1, 1)), np.zeros((1, 1)), np.ones(1))
+
+
 @pytest.mark.parametrize(
     "contents",
     [
         {"statistics": np.zeros((4, 3))},
         {"statistics": np.zeros((3, 2))},
         {"statistics": np.zeros(4)},
+        {"statistics": np.zeros((4, 2), int)},
         {"statistics": np.full((4, 2), "x")},
-        {"numbers": np.array([4, 5, 6, 6])},
-        {"numbers": np.array([-4, 5, 6, 7])},
-        {"numbers": np.array([4.0, 5, 6, 7])},
-        {"numbers": np.zeros((4, 0), np.int64)},
+        {"statistics": None},
+        {"numbers": [4, 5, 6, 6]},
+        {"numbers": [-4, 5, 6, 7]},
+        {"numbers": [4.5, 5, 6, 7]},
+        {"numbers": []},
         {"score_counts": np.zeros((4, 3))},
-        {"score_counts": np.zeros((3, 1, 3))},
-        {"observed_mu": np.zeros((1, 1, 1))},
-        {"observed_mu": np.zeros(1), "observed_a": np.zeros(1), "observed_sigma": np.zeros(1)},
+        {"score_counts": np.zeros((3, 3, 3))},
+        {"score_counts": np.full((4, 3, 3), -1.0)},
+        {"models": ONE_MODEL},
+        {"models": ONE_MODEL._replace(a=np.zeros((2, 2)))},
+        {"models": sparker.engine.Ensemble(np.zeros(1), np.zeros(1), np.zeros(1))},
     ],
 )
 def test_a_chunk_of_parts_that_do_not_belong_together_is_refused(contents, tmp_path):
@@ -706,7 +718,7 @@ def test_a_chunk_of_parts_that_do_not_belong_together_is_refused(contents, tmp_p
 
 def test_a_store_with_other_statistics_throughout_is_refused(store, fits):
     for path in stores.chunk_files(store):
-        forged(path, statistics=archive.read(path, KIND)[1]["statistics"][:, :2])
+        forged(path, statistics=chunk_in(path).statistics[:, :2])
     with pytest.raises(ValueError, match=r"holds 2 statistics of each experiment, and this test"):
         run(store=store)
     assert fits == []
@@ -718,7 +730,7 @@ def test_stores_that_contradict_each_other_are_not_merged(apart, tmp_path):
     run_half(range(6), one, statistic=mean_shift)
     run_half(range(5 if apart else 6), other, statistic=mean_shift)
     changed = stores.chunk_files(other)[1]
-    values = archive.read(changed, KIND)[1]["statistics"]
+    values = chunk_in(changed).statistics
     forged(changed, statistics=values + 1e-9)
     with pytest.raises(ValueError, match=r"contradict each other in experiment 4; delete"):
         sparker.merge([one, other], tmp_path / "both")
@@ -781,8 +793,8 @@ def test_functions_of_ones_own_that_changed_are_not_taken_for_what_they_were(wha
 @pytest.mark.parametrize("chunk", [10**9, 0, -4, 2**70])
 def test_a_chunk_of_a_size_that_nobody_takes_is_refused(chunk, tmp_path):
     cheap(tmp_path)
-    rewrite_manifest(tmp_path, {"chunk": chunk})
-    with pytest.raises(ValueError, match=r"manifest.json must be between 1 and \d+ toys at once"):
+    rewrite_manifest(tmp_path, chunk)
+    with pytest.raises(ValueError, match=r"manifest.json holds no manifest .*at `\$.chunk`"):
         cheap(tmp_path)
     with pytest.raises(ValueError, match=r"chunk must be a whole number from 1 to 4,096, got 100"):
         cheap(tmp_path / "other", chunk=10**6)
@@ -792,7 +804,9 @@ def test_an_edited_manifest_is_noticed(tmp_path):
     right = cheap(tmp_path)
     manifest = tmp_path / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"chunk": 4', '"chunk": 8'))
-    with pytest.raises(ValueError, match=r"manifest.json is not as sparker wrote it; .*delete"):
+    with pytest.raises(
+        ValueError, match=r"manifest.json .* it is not as sparker wrote it; .*delete"
+    ):
         cheap(tmp_path)
     manifest.unlink()
     assert_same(cheap(tmp_path), right)
@@ -801,27 +815,54 @@ def test_an_edited_manifest_is_noticed(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[" * 100_000, "nested more than 32 deep"),
+        (b"[" * 100_000, "recursion"),
         (b"[" * 40 + b"]" * 40, "nested more than 32 deep"),
-        (b'{"chunk": 4, "chunk": 8}', "has the key 'chunk' twice"),
-        (b'{"chunk": 4, "a": {"b": 1, "b": 1}}', "has the key 'b' twice"),
+        (b'{"chunk": 4, "chunk": 8}', "a key stands in it twice"),
+        (b'{"chunk": 4, "test": {"b": 1, "b": 1}}', "a key stands in it twice"),
+        (b"{" + b'"chunk": 4, ' * 80_000 + b'"test": {}}', "a key stands in it twice"),
         (b" " * 2**21 + b'{"chunk": 4}', "far too large"),
-        (b'{"chunk": ' + b"9" * 10_000 + b"}", "cannot be read"),
+        (b'{"chunk": ' + b"9" * 10_000 + b"}", "out of range|not as it was written"),
+        (b'{"chunk": 4, "test": {"a": 1e999}}', "out of range"),
+        (b'{"chunk": 4, "test": {"a": Infinity}}', "malformed"),
     ],
-    ids=["deep", "rather deep", "twice", "twice inside", "huge", "long number"],
+    ids=["deep", "rather deep", "twice", "twice inside", "often", "huge", "long", "1e999", "Inf"],
 )
 def test_a_manifest_made_to_do_harm_is_refused(content, message, tmp_path):
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(ValueError, match=f"manifest.json cannot be read: .*{message}|{message}"):
+    with pytest.raises(
+        ValueError, match=f"manifest.json holds no manifest of a store .*({message})"
+    ):
         cheap(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-@pytest.mark.parametrize("name", ["manifest.json", "toys-000000-000003.npz"])
+@pytest.mark.parametrize("name", ["manifest.json", "toys-000000-000003.sparker"])
 def test_nobody_waits_for_what_comes_out_of_a_pipe(name, tmp_path):
     os.mkfifo(tmp_path / name)
     with pytest.raises(ValueError, match=f"{name} .*it is no ordinary file"):
         cheap(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", THREE_CHUNKS[1], "toys-000100-000103.sparker"])
+@pytest.mark.parametrize("dangling", [False, True], ids=["a link", "a link to nothing"])
+def test_no_link_in_a_store_is_followed(name, dangling, tmp_path):
+    """Neither to read what lies elsewhere nor to write there, here or by merging."""
+    cheap(store := tmp_path / "store")
+    elsewhere = tmp_path / "elsewhere"
+    source = store / name if (store / name).exists() else store / THREE_CHUNKS[1]
+    content = source.read_bytes()
+    source.unlink()
+    if not dangling:
+        elsewhere.write_bytes(content)
+    (store / name).symlink_to(elsewhere)
+    message = f"{name} holds no .*it is a link, which is not followed"
+    with pytest.raises(ValueError, match=message):
+        cheap(store)
+    for stores_, into in (([store], tmp_path / "all"), ([store], store)):
+        with pytest.raises(ValueError, match=message):
+            sparker.merge(stores_, into)
+    assert sorted(os.listdir(tmp_path)) == [*["elsewhere"][: not dangling], "store"]
+    assert dangling or elsewhere.read_bytes() == content
 
 
 # Somebody else at work in the same folder.
@@ -893,12 +934,12 @@ def test_of_two_tests_that_begin_one_store_at_once_one_is_refused(tmp_path, monk
         found = read(folder)
         if found is None and not others:
             others.append(1)
-            stores.Store(folder, {"seed": 1, "chunk": 4})
+            stores.Store(folder, {"seed": 1}, 4)
         return found
 
     monkeypatch.setattr(stores, "read_manifest", begin_in_between)
     with pytest.raises(ValueError, match=r"differs in seed \(1 there, 0 here\)"):
-        stores.Store(tmp_path, {"seed": 0, "chunk": 4})
+        stores.Store(tmp_path, {"seed": 0}, 4)
     assert os.listdir(tmp_path) == ["manifest.json"]
     assert stores.begun(tmp_path) == 4
 
@@ -985,7 +1026,8 @@ def test_a_lost_toy_counts_as_more_extreme_than_the_data_and_is_kept(columns, tm
 
 
 def opened(folder):
-    return stores.Store(folder, stores.read_manifest(folder))
+    found = stores.read_manifest(folder)
+    return stores.Store(folder, found.test, found.chunk)
 
 
 def test_toys_that_are_all_lost_leave_a_p_value_of_one(tmp_path):

@@ -51,14 +51,14 @@ def folder(tmp_path_factory):
         config=sparker.FitConfig(n_kernels=2),
         widths=sparker.WidthConfig(steps=20, n_widths=2),
     )
-    found.save(folder / "result.npz")
+    found.save(folder / "result.sparker")
     return folder
 
 
 @pytest.fixture
 def result(folder, monkeypatch):
     """Spares every command the fit."""
-    known = sparker.TestResult.load(folder / "result.npz")
+    known = sparker.TestResult.load(folder / "result.sparker")
     monkeypatch.setattr(detect, "test", lambda *args, **kwargs: known)
     return known
 
@@ -132,7 +132,7 @@ def test_pipes_get_neither_codes_nor_bars(folder, result, capfd):
     for done in (
         run_test(folder, "--text", "text", "--alpha", 0.01),
         invoke("info", folder / "data.csv"),
-        invoke("info", folder / "result.npz"),
+        invoke("info", folder / "result.sparker"),
     ):
         assert done.exit_code == 0, done.output
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stdout)
@@ -235,7 +235,7 @@ def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
     commands = {
         "text": (["test", *files, *FEATURES, "--alpha", "0.01", "--rows", tmp_path / "rows"], 0),
         "json": (["test", *files, *FEATURES, "--json", "--alpha", "0.5", "--save",
-                  tmp_path / "saved.npz"], 1),
+                  tmp_path / "saved.sparker"], 1),
         "table": (["info", files[1]], 0),
     }  # fmt: skip
     running = {}
@@ -243,7 +243,7 @@ def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
         reading, writing = os.pipe()
         os.close(reading)  # as `head` does, only sooner
         running[name] = subprocess.Popen(
-            [sys.executable, "-c", SHORT_CUT, folder / "result.npz", *map(str, arguments)],
+            [sys.executable, "-c", SHORT_CUT, folder / "result.sparker", *map(str, arguments)],
             stdout=writing, stderr=subprocess.PIPE, text=True,
             env=os.environ | {"JAX_PLATFORMS": "cpu"},
         )  # fmt: skip
@@ -254,14 +254,14 @@ def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
         assert "Traceback" not in said
         assert "Broken" not in said
     assert (tmp_path / "rows").exists()
-    assert sparker.TestResult.load(tmp_path / "saved.npz")
+    assert sparker.TestResult.load(tmp_path / "saved.sparker")
 
 
 # JSON.
 
 
 def test_info_is_json_whatever_the_file_holds(folder, tmp_path):
-    found = json.loads(invoke("info", folder / "result.npz", "--json").stdout)
+    found = json.loads(invoke("info", folder / "result.sparker", "--json").stdout)
     assert (found["schema"], found["toys"]["compared"]) == (5, 9)
     rows = np.random.default_rng(0).normal(size=(100, 2))
     rows[3, 1] = np.inf
@@ -302,11 +302,11 @@ def test_pictures_from_a_column_or_a_folder(folder, result, reported, tmp_path):
     assert done.exit_code == 0, done.output
     assert shades(reported["images"]) == list(range(N_DATA))  # 2.png before 10.png
     for images, order in (("picture", -1), (folder / "pictures", 1)):
-        done = invoke("report", folder / "result.npz", "--data", folder / "data.csv", *FEATURES,
+        done = invoke("report", folder / "result.sparker", "--data", folder / "data.csv", *FEATURES,
                       "--images", images, "--output", report)  # fmt: skip
         assert done.exit_code == 0, done.output
         assert shades(reported["images"]) == list(range(N_DATA))[::order]
-    done = invoke("report", folder / "result.npz", "--images", "picture", "--output", report)
+    done = invoke("report", folder / "result.sparker", "--images", "picture", "--output", report)
     assert done.exit_code == 2
     assert "name its file by --data" in done.stderr
 
@@ -459,11 +459,12 @@ def test_pictures_without_a_report_are_a_mistake(folder, monkeypatch):
 def test_a_picture_that_breaks_off_costs_the_report_but_no_answer(folder, result, tmp_path):
     data = copy_with(folder, tmp_path / "data.csv", r7=half(folder, ".jpg", tmp_path))
     done = invoke("test", folder / "reference.csv", data, *FEATURES, "--images", "picture",
-                  "--report", tmp_path / "r.html", "--save", tmp_path / "saved.npz")  # fmt: skip
+                  "--report", tmp_path / "r.html",
+                  "--save", tmp_path / "saved.sparker")  # fmt: skip
     assert done.exit_code == 2, done.output
     assert "images[7] cannot be shown" in done.stderr
     assert "p-value" in done.stdout
-    assert (tmp_path / "saved.npz").exists()
+    assert (tmp_path / "saved.sparker").exists()
     assert not (tmp_path / "r.html").exists()
 
 

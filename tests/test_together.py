@@ -192,7 +192,7 @@ VALUES = {
     "--pool": ["p.npy"], "--statistic": ["mmd"], "--kernels": [3], "--clip": [2], "--steps": [20],
     "--scheduler": ["tcp://x:1"], "--store": ["s"], "--only": ["0:5"], "--alpha": [0.1],
     "--text": ["t"], "--images": ["i"], "--observables": ["o"], "--report": ["r.html"],
-    "--rows": ["r.csv"], "--save": ["s.npz"], "--embed": ["module:f"], "--embed tfidf": [],
+    "--rows": ["r.csv"], "--save": ["s.sparker"], "--embed": ["module:f"], "--embed tfidf": [],
     "--fdr": [0.1], "--reports": ["d"], "several DATA": [],
     "--systematic": ["s=weights:w"], "--normalisation": [0.1], "--maximise": [],
 }  # fmt: skip

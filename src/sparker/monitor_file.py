@@ -9,7 +9,7 @@ from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import from_names, option, option_name, to_names
 from sparker.calibration.store import MAX_CHUNK
 from sparker.config import TestConfig
-from sparker.embed import NAMES, Remembered, SavedEmbedder, choose, restored
+from sparker.embed import NAMES, Remembered, SavedEmbedder, handed_in, restored
 from sparker.engine.config import FitConfig
 from sparker.engine.widths import MAX_STEPS, WidthConfig
 from sparker.history import LookRecord
@@ -156,9 +156,7 @@ def _restored_embedder(saved: str | SavedVectors | None, embed: Any) -> Any:
         return saved
     own = restored(saved.own)
     if embed is not None:
-        own, known = choose(embed, own.of).fitted(()), own
-        if differs := own.refuse(known.identity):
-            raise ValueError(f"the reference was embedded in another way: {differs}")
+        own = handed_in(embed, own)
     if saved.vectors.shape[1] != own.width:
         raise ValueError(f"its vectors have {saved.vectors.shape[1]} numbers, not {own.width}")
     return Remembered(own=own, vectors=saved.vectors)

@@ -188,9 +188,9 @@ def _fits_together(chunk: Chunk) -> bool:
     numbers, statistics, models, counts = chunk
     if not 0 < len(numbers) == len({*numbers}) == len(statistics):
         return False
-    if counts is None or models is None:
-        return counts is None or len(counts) == sum(number <= COUNTED for number in numbers)
-    return 0 in numbers
+    if models is not None and (counts is None or 0 not in numbers):
+        return False
+    return counts is None or len(counts) == sum(number <= COUNTED for number in numbers)
 
 
 def _shapes(chunk: Chunk) -> tuple[tuple[int, ...], ...]:

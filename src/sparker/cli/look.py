@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 def report(result: Path, output: Path, **options: Any) -> None:
     """Write the report of a RESULT that `sparker test --save` kept.
 
-    Example: sparker report result.npz --output report.html
+    Example: sparker report result.sparker --output report.html
     """
     from sparker import tables
     from sparker.result import TestResult
@@ -99,7 +99,7 @@ def info(file: str, key: str | None, as_json: bool) -> None:
     from sparker import tables
     from sparker.system import archive
 
-    if archive.is_archive(Path(file)):  # whatever is wrong with it, it is no table
+    if Path(file).suffix == archive.SUFFIX or archive.is_archive(file):  # and no table
         _say_saved(file, as_json)
         return
     found = tables.describe(file, key)

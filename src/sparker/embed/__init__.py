@@ -8,7 +8,7 @@ from sparker.embed.contract import IMAGES, TEXT, Embedder, SavedEmbedder
 from sparker.embed.function import Function
 from sparker.embed.normalise import plain_text
 from sparker.embed.remembered import Remembered
-from sparker.embed.restored import Absent, restored
+from sparker.embed.restored import Absent, handed_in, restored
 from sparker.embed.tfidf import Tfidf
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "SavedEmbedder",
     "Tfidf",
     "choose",
+    "handed_in",
     "plain_text",
     "restored",
 ]

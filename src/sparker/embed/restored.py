@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from sparker.embed.choose import NAMES
+from sparker.embed.choose import NAMES, choose
 from sparker.embed.contract import IMAGES, TEXT, Embedder, SavedEmbedder
 from sparker.embed.tfidf import Tfidf
 
@@ -70,6 +70,23 @@ def restored(saved: SavedEmbedder) -> Embedder:
     if found is None or found.refuse(identity):
         return Absent(known=identity)
     return found
+
+
+def handed_in(embed: Any, known: Embedder) -> Embedder:
+    """The embedder that a user gives for one that a file names, ready to be used.
+
+    Args:
+        embed: what ``embed`` takes.
+        known: the embedder in the file.
+
+    Raises:
+        ValueError: if it is another one.
+    """
+    chosen = choose(embed, known.of)
+    ready = chosen if chosen.learns else chosen.fitted(())
+    if differs := ready.refuse(known.identity):
+        raise ValueError(f"embed is not the embedder that was used: {differs}")
+    return ready
 
 
 MAX_WIDTH = 2**20

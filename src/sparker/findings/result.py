@@ -4,7 +4,7 @@ import html
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 import narwhals as nw
 import numpy as np
@@ -17,7 +17,7 @@ from sparker.calibration.pvalues import CONFIDENCE, Ranked, in_sigmas, rank, sig
 from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import option
 from sparker.calibration.tail import TailFit, fit_tail
-from sparker.embed import SavedEmbedder, choose
+from sparker.embed import Embedder, SavedEmbedder, handed_in
 from sparker.embed import restored as embedder_restored
 from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
@@ -516,11 +516,11 @@ class Result:
         if embed is None:
             return found
         own = found.encoding.embedded
-        if own is None or own.embedder is None:
+        if own is None:
             raise ValueError("embed was given, but no column was embedded")
-        chosen = choose(embed, own.embedder.identity["of"])
-        ready = chosen if chosen.learns else chosen.fitted(())
-        return replace(found, encoding=found.encoding.embedded_by(ready))
+        ready = own._replace(embedder=handed_in(embed, cast(Embedder, own.embedder)))
+        columns = [ready if one is own else one for one in found.encoding.columns]
+        return replace(found, encoding=found.encoding._replace(columns=tuple(columns)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):

@@ -6,12 +6,13 @@ have learned could only be kept by pickling them, and here it is a few plain val
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.stats import poisson
 
+from sparker.system.archive import Count
 from sparker.tables.kinds import (
     MICROSECONDS,
     Kind,
@@ -138,15 +139,12 @@ class Embeds(Protocol):
     def encode(self, things: Sequence[Any]) -> np.ndarray:
         """The numbers of each."""
 
-    def refuse(self, found: Mapping[str, Any]) -> str:
-        """Why this is not the one that ``found`` is the identity of; nothing if it is."""
-
 
 class ColumnEncoding(NamedTuple):
     """How one column becomes features."""
 
     name: str
-    place: int
+    place: Count
     """Where the column is in the reference, where columns have no names."""
     kind: Kind
     missing: bool = False
@@ -157,9 +155,9 @@ class ColumnEncoding(NamedTuple):
     """Of a category, the values that have a feature of their own."""
     rare: tuple[str, ...] = ()
     """Of a category, further values, which share a feature."""
-    n_rows: int = 0
+    n_rows: Count = 0
     """Of a category, the rows it was fitted on that have a value."""
-    n_single: int = 0
+    n_single: Count = 0
     """Values that only one of them has."""
     parts: tuple[str, ...] = ()
     """Of times, what is looked at beside the time itself: the hour, the weekday."""
@@ -426,16 +424,6 @@ class Encoding(NamedTuple):
     def embedded(self) -> ColumnEncoding | None:
         """The column of texts or pictures, if there is one."""
         return next((one for one in self.columns if one.embedder is not None), None)
-
-    def embedded_by(self, embedder: Embeds) -> "Encoding":
-        """The same with an embedder that was handed in; it must be the one there was."""
-        own = self.embedded
-        assert own is not None
-        assert own.embedder is not None
-        if differs := embedder.refuse(own.embedder.identity):
-            raise ValueError(f"{called(own.name)} was embedded in another way: {differs}")
-        columns = [one._replace(embedder=embedder) if one is own else one for one in self.columns]
-        return self._replace(columns=tuple(columns))
 
     def saved(self) -> "Encoding":
         """Return what a file has: in place of an embedder, what is known of it."""
