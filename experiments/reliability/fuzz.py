@@ -8,7 +8,7 @@ contents, so that it is read, and runs the commands that read it. Each must end 
 and 2 GiB of resident memory in an answer, a warning or a plain error with the exit code that
 docs/commands.md gives it. No input may change, no file may be made elsewhere, and nothing may be
 read through a link into another folder. ``fuzz.json`` has the settings and the counts; where it
-holds some cases already, the next ones follow.
+holds some cases already, the next ones follow, or with ``--again`` first those that fell short.
 """
 
 import argparse
@@ -367,8 +367,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=3000, help="how many in the end")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=np.inf, help="begin none after these")
-    parser.add_argument("--only", choices=KINDS, help="print those of a kind, and count nothing")
-    parser.add_argument("--from", type=int, default=0, dest="first", help="with --only")
+    parser.add_argument("--again", action="store_true", help="those that fell short, once more")
     parser.add_argument("--output", type=Path, default=RESULT)
     wanted = parser.parse_args()
     until = time.monotonic() + wanted.seconds
@@ -392,16 +391,14 @@ def main() -> None:
 
         try:
             with ThreadPoolExecutor(wanted.processes) as pool:
-                begin = wanted.first if wanted.only else found["cases"]
-                while begin < wanted.cases and time.monotonic() < until:
-                    numbers = range(begin, min(begin + BLOCK, wanted.cases))
-                    begin = numbers.stop
-                    if wanted.only:
-                        numbers = [n for n in numbers if kind_of(n) == wanted.only]
-                    outcomes = list(pool.map(one_case, numbers))
-                    if not wanted.only:
-                        add(found, outcomes, max(one.most for one in every))
-                        wanted.output.write_text(as_text(found))
+                if wanted.again:
+                    numbers = [one["case"] for one in found["fell_short"]]
+                    mend(found, list(pool.map(one_case, numbers)))
+                    wanted.output.write_text(as_text(found))
+                while found["cases"] < wanted.cases and time.monotonic() < until:
+                    numbers = range(wanted.cases)[found["cases"] :][:BLOCK]
+                    add(found, list(pool.map(one_case, numbers)), max(one.most for one in every))
+                    wanted.output.write_text(as_text(found))
         finally:
             for one in every:
                 one.inside.end()
@@ -423,6 +420,7 @@ def read(path: Path) -> dict[str, Any]:
         "kinds": {kind: {"cases": 0, "exit_codes": {}, "fell_short": 0} for kind in KINDS},
         "ways": {},
         "fell_short": [],
+        "mended": [],
     }
 
 
@@ -442,6 +440,16 @@ def add(found: dict[str, Any], outcomes: list[Outcome], most: float) -> None:
     found["cases"] += len(outcomes)
     found["peak_MiB"] = round(max(found["peak_MiB"], most))
     print(f"{found['cases']} cases, {len(found['fell_short'])} fell short", flush=True)
+
+
+def mend(found: dict[str, Any], outcomes: list[Outcome]) -> None:
+    """Take those that no longer fall short, after a mend, from those that do."""
+    fine = {one.number for one in outcomes if not one.what}
+    every = found["fell_short"]
+    found["mended"] += [one for one in every if one["case"] in fine]
+    found["fell_short"] = [one for one in every if one["case"] not in fine]
+    for number in fine:
+        found["kinds"][kind_of(number)]["fell_short"] -= 1
 
 
 if __name__ == "__main__":

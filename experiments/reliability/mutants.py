@@ -344,7 +344,8 @@ def device(path: Path, secret: Path) -> None:
 def plug(path: Path, secret: Path) -> None:
     """A socket."""
     with socket.socket(socket.AF_UNIX) as own:
-        own.bind(str(path))
+        own.bind(str(path.with_name("s")))  # a long name is none for a socket
+    path.with_name("s").rename(path)
 
 
 def empty(path: Path, secret: Path) -> None:

@@ -16,8 +16,9 @@ PICTURE = "picture"
 
 
 def in_folder(folder: str | os.PathLike[str]) -> list[Path]:
-    """The pictures of a folder in the order of their names, 2.png before 10.png."""
-    files = [file for file in Path(folder).iterdir() if file.suffix.lower() in SUFFIXES]
+    """The pictures of a folder in the order of their names, 2.png before 10.png; no pipes."""
+    named = (file for file in Path(folder).iterdir() if file.suffix.lower() in SUFFIXES)
+    files = [file for file in named if file.is_file()]
     return sorted(files, key=_in_order)
 
 
