@@ -46,7 +46,7 @@ LONGEST = (
     *("nulls", "estimator", "levels", "power", "plots", "memory", "pvalues", "reference_fit"),
     *("terminal", "insight", "monitor", "watch", "compile_cache", "robustness", "experiments"),
     *("columns", "any_table", "widths", "archives", "outputs", "poisoned_files", "site"),
-    *("many", "systematics", "morphing", "anytime"),
+    *("many", "systematics", "anytime"),
 )
 """Files that begin first, so that no long one is left to a single process in the end."""
 

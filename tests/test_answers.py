@@ -750,7 +750,7 @@ def test_pyarrow_tables_come_with_their_names():
 
 def test_the_rows_named_first_are_in_the_list(found):
     in_list = np.flatnonzero(found.listed(words.FDR))
-    named = words.which_rows(found).split("first of all ")[1].split(", ")
+    named = words.which_rows(found).split("most anomalous: ")[1].split(", ")
     assert {int(row) for row in named} <= set(in_list)
 
 

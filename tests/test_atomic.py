@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from sparker.calibration.store import Store
-from sparker.system import atomic, compile_cache
+from sparker.system import atomic
 from sparker.system.atomic import whole_file
 
 pytestmark = pytest.mark.unit
@@ -88,6 +90,57 @@ def test_what_fails_halfway_leaves_the_predecessor(tmp_path):
     assert names(tmp_path) == ["result"]
 
 
+@contextmanager
+def begun(target: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has begun to write a file, and waits."""
+    code = (
+        "import sys; from sparker.system.atomic import whole_file\n"
+        "with whole_file(sys.argv[1]) as file:\n"
+        "    file.write(b'begun'); file.flush(); print('now', flush=True); sys.stdin.read(1)"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code, str(target)], **pipes) as process:
+        assert process.stdout.readline() == "now\n"
+        yield process
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs locks")
+def test_what_killed_processes_left_is_removed_and_what_is_being_written_is_not(tmp_path):
+    others = {".result.part", ".result.0123456789abcdef.parts", ".other.0123456789abcdef.part"}
+    for name in others:
+        (tmp_path / name).touch()
+    (tmp_path / ".result.fedcba9876543210.part").symlink_to(".result.part")  # none of ours
+    target = tmp_path / "result"
+    with begun(target) as killed, begun(target) as living:
+        killed.kill()
+        killed.wait()
+        assert len(names(tmp_path)) == 6
+        with whole_file(target) as file:
+            file.write(b"mine")
+            write(target, b"in between")
+        (half,) = {*names(tmp_path)} - others - {"result", ".result.fedcba9876543210.part"}
+        assert (tmp_path / half).read_bytes() == b"begun"
+        living.communicate("x")
+    assert target.read_bytes() == b"begun"
+    assert {*names(tmp_path)} == others | {"result", ".result.fedcba9876543210.part"}
+
+
+def test_what_another_process_tidied_away_before_it_was_held_is_begun_anew(tmp_path, monkeypatch):
+    held = []
+
+    def hold(descriptor, *, wait):
+        if not held:
+            (half,) = tmp_path.iterdir()
+            half.unlink()
+        held.append(descriptor)
+        return True
+
+    monkeypatch.setattr(atomic, "_hold", hold)
+    write(tmp_path / "result", b"whole")
+    assert len(held) == 2
+    assert names(tmp_path) == ["result"]
+
+
 def test_the_longest_names_can_be_written(tmp_path):
     for name in ("n" * 255, "\N{SNOWMAN}" * 85):
         write(tmp_path / name, b"new")
@@ -158,19 +211,6 @@ def test_a_store_is_opened_by_processes_of_one_number_at_once(tmp_path, monkeypa
         thread.join()
     assert failed == []
     assert names(tmp_path) == ["manifest.json"]
-
-
-def test_a_program_is_copied_whole_where_there_are_no_links(tmp_path, monkeypatch):
-    def no_links(*arguments):
-        raise OSError("not here")
-
-    monkeypatch.setattr(os, "link", no_links)
-    (tmp_path / "own").write_bytes(b"program")
-    (tmp_path / "precious").write_bytes(b"kept")
-    (tmp_path / f"shared.{os.getpid()}").symlink_to(tmp_path / "precious")
-    compile_cache._link(tmp_path / "own", tmp_path / "shared")
-    assert (tmp_path / "shared").read_bytes() == b"program"
-    assert (tmp_path / "precious").read_bytes() == b"kept"
 
 
 def test_nothing_that_can_be_guessed_stands_in_a_name(tmp_path):

@@ -1,5 +1,7 @@
 """Whatever is wrong with the input is said in one line, before anything is computed."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -202,9 +204,31 @@ def test_weights_that_are_none_are_refused(weights, message, strata, chunk):
     refuse(message, reference_weights=weights, strata=strata, chunk=chunk)
 
 
-@pytest.mark.parametrize("expected", [0, -3.0, np.nan, np.inf])
+class Histogram:
+    """As hist, boost-histogram and uproot have it; NumPy makes rows of (value, variance) of it."""
+
+    axes, kind = ("x",), "COUNT"
+
+    def values(self):
+        return np.ones(10)
+
+    def variances(self):
+        return np.ones(10)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.column_stack([self.values(), self.variances()])
+
+
+def test_a_histogram_is_no_table_of_rows():
+    for name, samples in (("reference", (Histogram(), DATA)), ("data", (REFERENCE, Histogram()))):
+        refuse(f"^{name} is a histogram, .* give the rows it was filled with", *samples)
+    sparker.tables.frames.as_table("data", table(DATA, "x", "y"))  # which has axes and values, too
+
+
+@pytest.mark.parametrize("expected", [0, -3.0, np.nan, np.inf, True, "100", [50]])
 def test_impossible_expectations_are_refused(expected):
-    refuse(f"expected must be a positive number of data rows, got {expected}", expected=expected)
+    said = re.escape(f"expected must be a positive number of data rows, got {expected!r}")
+    refuse(said, expected=expected)
 
 
 def changing():
@@ -336,7 +360,7 @@ def test_schemes_that_are_none_are_refused(null, message):
     refuse(message, null=null)
 
 
-@pytest.mark.parametrize("group_rows", [0, -5, 1.5])
+@pytest.mark.parametrize("group_rows", [0, -5, 1.5, True])
 def test_groups_are_cut_to_a_number_of_rows(group_rows):
     with pytest.raises(ValueError, match=f"group_rows must be a whole number .* got {group_rows}"):
         sparker.Permutation(group_rows=group_rows)
@@ -358,6 +382,14 @@ def test_groups_are_cut_to_a_number_of_rows(group_rows):
         ({"chunk": 0}, "chunk must be a whole number from 1 to 4,096, got 0"),
         ({"chunk": 10**9}, "chunk must be a whole number from 1 to 4,096, got 1000000000"),
         ({"chunk": 2.5}, "chunk must be .*, got 2.5"),
+        ({"chunk": True}, "chunk must be .*, got True"),
+        ({"n_toys": True}, "n_toys must be .*, got True"),
+        ({"n_toys": "300"}, "n_toys must be .*, got '300'"),
+        ({"seed": True}, "seed must be .*, got True"),
+        ({"seed": np.True_}, "seed must be .*, got "),
+        ({"normalisation": True, "expected": 50}, "normalisation must be .*, got True"),
+        ({"normalisation": "0.1", "expected": 50}, "normalisation must be .*, got '0.1'"),
+        ({"systematics": [sparker.Systematic("s", function=abs, prior=True)]}, "prior .* True"),
         ({"statistic": 3}, r"statistic must be a function \(rng, sample\) -> t or .*, got 3"),
         ({"statistic": "energy"}, "statistic must be a function .*, got 'energy'"),
         ({"combine": "minimum"}, "combine must be .*, got 'minimum'"),
@@ -365,7 +397,7 @@ def test_groups_are_cut_to_a_number_of_rows(group_rows):
         ({"stop": True}, "stop must be .*, got True"),
         (
             {"stop": sparker.Sequential(table=40)},
-            "n_toys .* 40 .*table",
+            "n_toys .* 40 toys that set the scale",
         ),
     ],
 )
@@ -389,6 +421,9 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
         ({"n_widths": 2.5}, "n_widths and steps must be whole numbers"),
         ({"first": 0.0}, "first must be a positive width, got 0.0"),
         ({"last": np.nan}, "last must be a positive width, got nan"),
+        ({"first": True}, "first must be a positive width, got True"),
+        ({"last": "1"}, "last must be a positive width, got '1'"),
+        ({"n_widths": True}, "n_widths and steps must be whole numbers"),
         ({"first": 1.0, "last": 2.0}, "widths must fall from first to last > 0, got 1.0 to 2.0"),
     ],
 )
@@ -407,6 +442,9 @@ def test_widths_that_do_not_fit_the_points_are_refused():
         ({"n_kernels": 0}, "n_kernels must be a whole number from 1 on, got 0"),
         ({"clip": np.nan}, "clip must be positive and finite, got nan"),
         ({"l2": -1.0}, "l2 must be at least 0 and finite, got -1.0"),
+        ({"n_kernels": True}, "n_kernels must be a whole number from 1 on, got True"),
+        ({"clip": "5"}, "clip must be positive and finite, got '5'"),
+        ({"l2": False}, "l2 must be at least 0 and finite, got False"),
         ({"amplitude_rate": 0.0}, "amplitude_rate must be positive and finite, got 0.0"),
         ({"dtype": np.int32}, "dtype must be float32 or float64, got int32"),
     ],

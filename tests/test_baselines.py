@@ -423,6 +423,7 @@ def test_settings_are_plain_and_memory_is_asked_for(method, n_features, monkeypa
         (lambda: NPLM(n_centres=0), "n_centres must be a whole number from 1 on"),
         (lambda: NPLM(ridge=0.0), "ridge must be positive"),
         (lambda: MMD(n_bandwidths=2.5), "n_bandwidths must be a whole number"),
+        (lambda: MMD(sharpness=True), "sharpness must be positive and finite, got True"),
         (lambda: MMD(sharpness=-1.0), "sharpness must be positive"),
         (lambda: ClassifierTwoSample(n_folds=1), "n_folds must be a whole number from 2 on"),
         (lambda: ClassifierTwoSample(classifier="trees"), "must be a scikit-learn one"),

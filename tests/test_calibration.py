@@ -44,7 +44,7 @@ def prepared(drawn):
 
 
 def chunk_of(*numbers, models=None):
-    return Chunk(numbers, (np.array([[float(i), -float(i)] for i in numbers])), models)
+    return Chunk(numbers, np.array([[float(i), -float(i)] for i in numbers]), models)
 
 
 # The table.

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 
+import click
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -159,12 +161,50 @@ def test_files_come_out_and_go_in_again(folder, tmp_path):
 
 
 def test_other_nulls(folder):
-    for extra in (["--expected", "60"], ["--stop", "--toys", "60"],
-                  ["--null", "simulator", "--pool", folder / "pool.npy"]):  # fmt: skip
-        done = invoke("test", folder / "reference.npy", folder / "strange.npy", *QUICK, *extra,
-                      "--json")  # fmt: skip
+    pool = folder / "pool.npy"
+    for extra in ([*QUICK, "--expected", "60"], ["--stop", "--toys", "60", "--kernels", "3"],
+                  [*QUICK, "--null", "simulator", "--pool", pool]):  # fmt: skip
+        done = invoke("test", folder / "reference.npy", folder / "strange.npy", *extra, "--json")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["p_value"] <= 0.2
+
+
+@pytest.fixture(scope="module")
+def monte_carlo(tmp_path_factory):
+    """A weighted Monte Carlo sample in two parts, and data without weights."""
+    folder = tmp_path_factory.mktemp("weighted")
+    rng = np.random.default_rng(3)
+    for name, n in (("reference", 1000), ("pool", 1000), ("data", 100)):
+        x = rng.exponential(1 if name == "data" else 2, n)
+        columns = {"x": x} if name == "data" else {"x": x, "weight": np.exp(-x / 2)}
+        rows = np.column_stack(list(columns.values()))
+        np.savetxt(
+            folder / f"{name}.csv", rows, "%.17g", ",", header=",".join(columns), comments=""
+        )
+    lines = (folder / "pool.csv").read_text().splitlines()
+    (folder / "bare.csv").write_text("\n".join(line.partition(",")[0] for line in lines))
+    return folder
+
+
+@pytest.mark.parametrize("expected", [[], ["--expected", "100"]])
+def test_a_pool_has_the_weights_of_the_reference(monte_carlo, monkeypatch, expected):
+    monkeypatch.chdir(monte_carlo)
+    weighted = ["test", "reference.csv", "data.csv", "--weights", "weight", "--null", "simulator",
+                "--toys", "39", "--statistic", "ks", "--json", *expected]  # fmt: skip
+    done = invoke(*weighted, "--pool", "pool.csv")
+    found = json.loads(done.stdout)
+    assert 0.05 < found["p_value"] < 0.95
+    assert found["warnings"] == []
+    assert "of 1,000 rows of the simulator's pool take part" in " ".join(found["notes"])
+    done = invoke(*weighted, "--pool", "bare.csv")
+    assert done.exit_code == 2
+    assert "bare.csv has no column 'weight'" in done.stderr
+    assert "--pool-unweighted if they have the density of DATA" in done.stderr
+    for pool in ("bare.csv", "pool.csv"):
+        done = invoke(*weighted, "--pool", pool, "--pool-unweighted")
+        assert json.loads(done.stdout)["p_value"] == 1
+        assert "the simulator's pool and the reference have different densities" in done.stderr
+        assert invoke(*weighted, "--pool", pool, "--pool-unweighted", "--strict").exit_code == 2
 
 
 @pytest.fixture(scope="module")
@@ -270,9 +310,10 @@ def describe(path):
     ("arguments", "message"),
     [
         (["reference.npy", "missing.npy"], "missing.npy"),
-        (["reference.csv", "data.csv"], "run"),
+        (["reference.csv", "data.csv"], "text: text, 300 different values"),
         (["reference.csv", "data.csv", "--columns", "x,z"], "z"),
-        (["reference.csv", "data.csv", "--columns", ""], "has no column ''"),
+        (["reference.csv", "data.csv", "--columns", ""], "has no column without a name"),
+        (["reference.csv", "data.csv", "--columns", "x,,y"], "has no column without a name"),
         (["reference.csv", "data.csv", "--columns", "x,x"], "one column named twice"),
         (["reference.npy", "data.npy", "--null", "simulator"], "--null simulator needs --pool"),
         (["reference.npy", "data.npy", "--null", "resample"], "'resample' is not one of"),
@@ -339,13 +380,133 @@ def test_the_demo_finds_the_hidden_digits(tmp_path):
     ("arguments", "message"),
     [
         (["--output", "/no/such/folder/x.html"], "there is no folder /no/such/folder; make it"),
-        (["--output", "/dev/full"], "could not be written to /dev/full"),
+        (["--output", "/dev/full", "--toys", "9"], "could not be written to /dev/full"),
         (["--seed", "-1"], "-1 is not in the range"),
         (["--toys", "0"], "0 is not in the range"),
+        (["--toys", "9", "--toys", "9"], "--toys is given 2 times, and takes one value"),
     ],
 )
 def test_the_demo_says_what_is_wrong_in_a_line(arguments, message):
-    done = invoke("demo", "--toys", "9", *arguments)
+    done = invoke("demo", *arguments)
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.output
+
+
+# Options that are given several times, and columns that have no name.
+
+
+def single_valued_options():
+    """Every option of every command that takes one value."""
+    for name, command in main.commands.items():
+        for option in command.params:
+            if isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                yield name, option.opts[0]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("command", "option"), list(single_valued_options()))
+def test_no_option_loses_its_first_value(command, option):
+    done = invoke(command, "a", "b", option, "1", f"{option}=1")
+    assert done.exit_code == 2
+    assert f"{option} is given 2 times, and takes one value; give it once" in done.stderr
+
+
+def columns_of(*arguments):
+    """The columns that a test compares, what it leaves out, and the codes of its warnings."""
+    done = invoke("test", *arguments, "--toys", "1", "--statistic", "mahalanobis", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    compared = [one["column"] for one in found["encoding"]["columns"]]
+    return compared, {one["name"]: one["why"] for one in found["encoding"]["left_out"]}, done
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Two files as pandas writes them: with a column of row numbers that has no name."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    users = [f"user{i}" for i in range(130)]
+    for name, n in (("reference", 120), ("data", 60)):
+        frame = pd.DataFrame(rng.normal(size=(n, 2)).round(4), columns=["x", "y"])
+        frame["share"] = [f"{value:.1f}%" for value in rng.uniform(0, 100, n)]
+        frame["user_id"] = rng.choice(users, n, replace=False)  # some of them return
+        frame.to_csv(f"{name}.csv")
+        frame.sample(frac=1, random_state=0)[10:].to_csv(f"shuffled-{name}.csv")
+        frame.to_csv(f"plain-{name}.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("options", "compared"),
+    [
+        (["--ignore", "x", "--ignore", "y"], ["share"]),
+        (["--ignore", "x", "--ignore", "y,user_id"], ["share"]),
+        (["--ignore", ",x", "--ignore", "y"], ["share"]),
+        (["--ignore", "x,,y"], ["share"]),
+        (["--columns", "x", "--columns", "share"], ["x", "share"]),
+        (["--columns", "user_id", "--columns", "x"], None),  # of texts there is no test
+        (["--keep", "x", "--keep", "y"], ["x", "y", "share"]),
+    ],
+)
+def test_names_add_up(table, options, compared):
+    if compared is None:
+        done = invoke("test", "reference.csv", "data.csv", *options)
+        assert "user_id: text" in done.stderr
+        return
+    assert columns_of("reference.csv", "data.csv", *options)[0] == compared
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("data", ["data.csv", "shuffled-data.csv", "plain-data.csv"])
+@pytest.mark.parametrize("reference", ["reference.csv", "shuffled-reference.csv"])
+def test_the_index_that_pandas_writes_is_left_out_and_said(table, reference, data):
+    compared, left_out, done = columns_of(reference, data)
+    assert compared == ["x", "y", "share"]
+    said = "has no name and numbers the rows, as the index that pandas writes"
+    assert left_out["the first column"] == f"it {said}"
+    assert f"Warning: the first column of reference was left out: it {said}" in done.stderr
+    assert describe(reference)["columns"][0]["role"] == f"left out: it {said}"
+    on_purpose = columns_of(reference, data, "--ignore", "")
+    assert on_purpose[0] == compared
+    assert "the first column" not in on_purpose[1]
+    assert "the first column" not in on_purpose[2].stderr
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("first", ["", "shuffled-", "plain-"])
+def test_info_and_test_say_the_same_of_columns(table, first):
+    first += "reference.csv"
+    compared, left_out, _ = columns_of(first, "data.csv")
+    left_out["" if "plain" not in first else "none"] = left_out.pop("the first column", None)
+    for column in describe(first)["columns"]:
+        if column["name"] in compared:
+            assert (column["kind"], column["role"]) == ("number", "feature")
+        else:
+            assert column["role"] == f"left out: {left_out[column['name']]}"
+    share = next(one for one in describe(first)["columns"] if one["name"] == "share")
+    assert 0 <= share["low"] < share["high"] <= 100
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ([f"{i}%" if i % 2 else str(i / 100) for i in range(60)], "percentages, such as '1%'"),
+        ([f"{i},5" for i in range(60)], "decimals are written with a comma"),
+        ([f"{i},5%" for i in range(60)], "decimals are written with a comma"),
+        (["?", *map(str, range(59))], "cells are no numbers, while "),
+        ([1e200, *range(59)], "beyond 1e+150"),
+    ],
+)
+def test_info_says_what_a_test_would_refuse(tmp_path, column, said):
+    for name in ("a", "b"):
+        pd.DataFrame({"x": range(0, 120, 2), "y": column}).to_csv(tmp_path / name, index=False)
+        (tmp_path / name).rename(tmp_path / f"{name}.csv")
+    done = invoke("test", tmp_path / "a.csv", tmp_path / "b.csv", "--keep", "x")
+    assert done.exit_code == 2
+    role = describe(tmp_path / "a.csv")["columns"][1]["role"]
+    assert said in done.stderr
+    assert role.startswith("cannot be compared: ")
+    assert said in role

@@ -759,6 +759,30 @@ def test_a_pool_of_the_simulator_is_encoded_alike():
     assert len(dropped.null.source) == (~pool.isna().any(axis=1)).sum()
 
 
+def test_weights_of_a_pool_and_of_the_reference_by_the_names_of_columns():
+    rng = np.random.default_rng(0)
+    reference, pool, data = (
+        pd.DataFrame(rng.normal(size=(n, 2)), columns=["x", "y"]) for n in (60, 90, 30)
+    )
+    pool.loc[3, "x"] = np.nan
+    weights, pool_weights = rng.uniform(1, 2, 60), rng.uniform(1, 2, 90)
+    by_name = taken(
+        reference.assign(w=weights), data, missing="drop",
+        null=sparker.Simulator(pool.assign(w_pool=pool_weights), "w_pool", "w"),
+    )  # fmt: skip
+    by_array = taken(
+        reference, data, missing="drop", null=sparker.Simulator(pool, pool_weights, weights)
+    )
+    for intake in (by_name, by_array):
+        assert intake.encoding.labels == ["x", "y"]
+        np.testing.assert_array_equal(intake.weights, weights)
+        np.testing.assert_array_equal(intake.null.pool_weights, np.delete(pool_weights, 3))
+        assert len(intake.null.source) == 89
+    assert codes(by_name) == ["dropped rows"]
+    with pytest.raises(ColumnsError, match="the simulator's pool has no column 'w_pol'"):
+        taken(reference, data, null=sparker.Simulator(pool, "w_pol", weights))
+
+
 # Results
 
 QUICK = {
@@ -921,7 +945,7 @@ def test_dropped_rows_keep_the_numbers_of_the_others(tmp_path):
     assert inside <= set(left)
     assert len(strange - inside) <= 2
     named = [line for line in result.summary().splitlines() if line.startswith("which rows")]
-    assert {int(row) for row in named[0].split("first of all ")[1].split(", ")} <= set(left)
+    assert {int(row) for row in named[0].split("most anomalous: ")[1].split(", ")} <= set(left)
     n = len(data) - len(left)
     assert f"{n} of the 120 rows of data lack a value and were dropped" in result.summary()
     result.save(tmp_path / "result.sparker")
@@ -1046,3 +1070,50 @@ def test_files_and_columns_by_name_are_tables(tmp_path):
         as_table("data", {"a": [1, 2], "b": [1]})
     with pytest.raises(ValueError, match="data is empty"):
         as_table("data", {})
+
+
+# Percentages, and columns without names.
+
+
+def shares(*values):
+    return cells(*[None if value is None else f"{value}%" for value in values])
+
+
+def test_percentages_are_numbers():
+    rng = np.random.default_rng(0)
+    one, other = (rng.uniform(0, 100, n).round(1).tolist() for n in (80, 40))
+    tables = [{"pct": shares(None, *part), "x": rng.normal(size=1 + len(part))}
+              for part in (one, other)]  # fmt: skip
+    for make in (lambda table: table, pd.DataFrame, pl.DataFrame):
+        found = taken(*map(make, tables))
+        assert found.encoding.columns[0].kind == Kind.NUMBER
+        assert found.data[1:, 0].tolist() == other
+    assert more_rows("batch", tables[1], found.encoding, "indicator")[0].points.tolist() == (
+        found.data.tolist()
+    )
+
+
+def test_percentages_are_not_compared_with_plain_numbers():
+    rng = np.random.default_rng(0)
+    written, plain = shares(*rng.uniform(0, 100, 40).round(1)), rng.random(40)
+    with pytest.raises(ColumnsError, match="percentages in data, and plain numbers in ref"):
+        taken({"p": plain}, {"p": written})
+    with pytest.raises(ColumnsError, match=r"percentages, such as .* and 60 plain numbers"):
+        taken({"p": written}, {"p": cells(*written[:20], *map(str, plain[:20]))})
+    found = taken({"p": written, "x": plain}, {"p": cells(*[None] * 40), "x": plain + 0.5})
+    assert [one.kind for one in found.encoding.columns] == [Kind.NUMBER] * 2
+
+
+def test_an_index_that_other_libraries_read_is_left_out_too():
+    rng = np.random.default_rng(0)
+    tables = [pl.DataFrame({"": rng.permutation(n), "x": rng.normal(size=n)}) for n in (50, 30)]
+    with pytest.warns(DataWarning, match="the first column of reference and data was left out"):
+        found = taken(*tables)
+    assert [one.name for one in found.encoding.columns] == ["x"]
+    assert found.encoding.left_out[0].name == "the first column"
+    on_purpose = taken(*tables, ignore=[""])
+    assert (on_purpose.cautions, on_purpose.encoding.features) == ((), found.encoding.features)
+    batch, _ = more_rows("batch", tables[1], found.encoding, "indicator")
+    assert batch.points.tolist() == found.data.tolist()
+    again = [one.with_columns(pl.Series("", rng.integers(0, 5, len(one)))) for one in tables]
+    assert len(taken(*again).encoding.columns) == 2  # a measurement, if nobody named it

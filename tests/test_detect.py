@@ -100,7 +100,7 @@ def filled(experiment, values):
     """A table of so many experiments, whose only column has these values."""
     table = experiment.run([])
     numbers = range(len(values))
-    table.add(Chunk(numbers, (np.asarray(values, float)[:, None])))
+    table.add(Chunk(numbers, np.asarray(values, float)[:, None]))
     return table
 
 

@@ -2,11 +2,14 @@
 
 import hashlib
 import importlib.util
+import os
 import pickle
+import socket
 import struct
 import zipfile
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import sparker
+from sparker.cli.batches import batch_files
 from sparker.cli.main import main
 from sparker.embed import Function, SavedEmbedder, Tfidf, cache, choose, plain_text, restored
 from sparker.embed import run as embed_run
@@ -23,9 +27,11 @@ from sparker.embed.hub import SentenceTransformer, Timm
 from sparker.embed.torch_file import read_tensors
 from sparker.embed.weights import Packaged, path_of
 from sparker.statistics import MMD
+from sparker.system.cache_folder import CacheWarning
 from sparker.tables.encoding import ColumnEncoding
 from sparker.tables.errors import ColumnsError
 from sparker.tables.kinds import Kind
+from sparker.tables.picture_files import in_folder
 
 WORDS = ("the", "cat", "dog", "house", "tree", "runs", "walks", "over", "small", "big", "river")
 ODD = ("quantum", "flux", "tensor", "gauge", "boson", "lattice")
@@ -271,7 +277,8 @@ def test_what_lies_in_the_cache_is_not_believed_blindly(folder, monkeypatch):
     np.save(kept, np.zeros_like(right[: len({*REFERENCE})]))  # as it should be: it is used
     assert not vouched.encode(REFERENCE).any()
     folder.chmod(0o777)  # others may have put it there
-    assert np.array_equal(vouched.encode(REFERENCE), right)
+    with pytest.warns(CacheWarning, match="embeddings are not kept: others may write to"):
+        assert np.array_equal(vouched.encode(REFERENCE), right)
     folder.chmod(0o700)
     monkeypatch.setenv("SPARKER_CACHE", "off")
     assert np.array_equal(vouched.encode(REFERENCE), right)
@@ -325,6 +332,19 @@ def test_two_folders_of_pictures(pictures):
         (new / f"{row}.png").unlink()
     again.report(pictures / "r.html")  # pictures travel with the result
     assert result.pictures[0][1] in (pictures / "r.html").read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_file_in_a_folder_of_pictures_is_not_opened(pictures, monkeypatch):
+    monkeypatch.chdir(pictures / "old")  # names of sockets are short
+    os.mkfifo("pipe.png")
+    os.mkdir("folder.png")
+    os.symlink("/dev/zero", "device.png")
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("socket.png")
+        assert [file.name for file in in_folder("../old")] == [f"{i}.png" for i in range(40)]
+        files = [Path(batch.file).name for batch in batch_files(["../old"], [])]
+    assert sorted(files) == sorted(f"{i}.png" for i in range(40))
 
 
 def test_pictures_named_in_a_table(pictures, capsys):
@@ -453,6 +473,49 @@ def test_tensors_lie_where_they_say(tmp_path):
         file.write_bytes(head + tensor_pickle(shape, strides, size) + tail)
         with pytest.raises(ValueError, match="no file of tensors"):
             read_tensors(file)
+
+
+REBUILD, ORDERED = b"ctorch._utils\n_rebuild_tensor_v2\n", b"ccollections\nOrderedDict\n"
+LIES = {
+    "a shape larger than its numbers": tensor_pickle((255, 255), (0, 0), 6),
+    "an attribute of a function": b"\x80\x02}" + REBUILD + b"}X\x01\0\0\0aK\x01sb0.",
+    "a slot of a function": b"\x80\x02}" + REBUILD + b"N}X\x07\0\0\0__doc__K\x01s\x86b0.",
+    "a method of a dictionary": b"\x80\x02" + ORDERED + b")R}X\x06\0\0\0valuesK\x01sb.",
+    "the dictionary's class": b"\x80\x02}" + ORDERED + b"}b0.",
+    "a place far outside": b"\x80\x02}r\0\0\x10\0.",
+}
+
+
+@pytest.mark.parametrize("pickled", LIES.values(), ids=LIES)
+def test_a_file_of_tensors_neither_sets_attributes_nor_takes_more_than_it_is(tmp_path, pickled):
+    numbers = np.arange(6, dtype="<f4")
+    order = ["7"] if b"storage" in pickled else []
+    tail = pickle.dumps(order, 2) + struct.pack("<q", 6) + numbers.tobytes()
+    file = tmp_path / "w.pth"
+    file.write_bytes(torch_file() + pickled + tail)
+    with pytest.raises(ValueError, match="no file of tensors"):
+        read_tensors(file)
+
+
+@pytest.mark.parametrize("size", [2**40, -1])
+def test_runs_of_numbers_end_within_the_file(tmp_path, size):
+    claimed = pickle.dumps(size, 2)[2:-1] + b"N"
+    pickled = tensor_pickle((2, 3), (3, 1), 6).replace(b"K\x06N", claimed)
+    numbers = np.arange(6, dtype="<f4").tobytes()
+    file = tmp_path / "w.pth"
+    file.write_bytes(
+        torch_file() + pickled + pickle.dumps(["7"], 2) + struct.pack("<q", size) + numbers
+    )
+    with pytest.raises(ValueError, match="do not have the size they claim"):
+        read_tensors(file)
+
+
+def test_a_dictionary_may_say_which_versions_its_layers_are(tmp_path):
+    """As ``torch.save`` writes it of every model."""
+    state = b"\x80\x02" + ORDERED + b")R}X\x09\0\0\0_metadata}sb."
+    file = tmp_path / "w.pth"
+    file.write_bytes(torch_file() + state + pickle.dumps([], 2))
+    assert read_tensors(file) == {}
 
 
 def not_there(package):

@@ -155,7 +155,7 @@ def test_a_single_toy_that_does_not_fit_is_an_error_that_says_so(little_memory):
     little_memory["most"] = 0
     with pytest.raises(
         MemoryError,
-        match=r"for a single toy \(RESOURCE_EXHAUSTED: Out of memory .* 9 bytes\.\); take fewer",
+        match=r"a single toy \(RESOURCE_EXHAUSTED: Out of memory .* 9 bytes\.\); take a uniform",
     ):
         outcome()
 

@@ -187,7 +187,8 @@ WORDS = [h.translate(str.maketrans("0123456789", "ghijklmnop")) for h in HASHES]
         ("user_id", WORDS, True),
         ("word", WORDS, False),
         ("key", HASHES[:19], False),
-        ("key", HASHES[:50] * 2, False),
+        ("key", HASHES[:25] * 4, False),
+        ("user_id", HASHES[:25] * 4, True),
         ("key", HASHES[:97] + HASHES[:3], True),
         ("comment", [f"{h[:6]} was seen {i} times today" for i, h in enumerate(HASHES)], False),
         ("text", [h * 4 for h in HASHES], False),
@@ -208,6 +209,23 @@ def test_texts(name, texts, found):
     assert (identifier(name, [objects(texts)]) is not None) == found
     half = len(texts) // 2
     assert (identifier(name, [objects(texts[:half]), objects(texts[half:])]) is not None) == found
+
+
+def test_those_who_return_in_the_second_file_are_named_in_both():
+    """Of one file, ``describe`` says the same."""
+    for name in ("key", "user_id"):
+        one, other = objects(HASHES[:80]), objects(HASHES[60:100])
+        said = identifier(name, [one, other])
+        assert said == identifier(name, [one]) == "has another text in almost every row"
+
+
+def test_those_who_return_within_a_file_are_named_as_well():
+    short = [text[:12] for text in HASHES]
+    one, other = objects(short[:80]), objects(short[:8] * 50)  # together, they are a category
+    assert identifier("key", [one, other]) is None
+    said = identifier("user_id", [one, other])
+    assert said == "is named like an identifier and has more texts than a category can have"
+    assert identifier("user_id", [objects(short[:8] * 10), other]) is None
 
 
 def test_kinds_that_do_not_go_together_are_nobodys_identifier():

@@ -29,6 +29,12 @@ LEVELS = {
     "__init__": 14, "__main__": 14,
 }  # fmt: skip
 """A room may import those of lower levels, and itself."""
+HOME = {
+    alias.name: node.module
+    for node in ast.walk(ast.parse((PACKAGE / "__init__.pyi").read_text()))
+    if isinstance(node, ast.ImportFrom) and node.module
+    for alias in node.names
+}
 
 
 def imported(source: str) -> Iterator[str]:
@@ -37,7 +43,7 @@ def imported(source: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module == "sparker":
-            homes = [sparker._HOME.get(alias.name, alias.name) for alias in node.names]
+            homes = [HOME.get(alias.name, alias.name) for alias in node.names]
             names = [f"sparker.{home}" for home in homes if home != "__version__"]
         elif isinstance(node, ast.ImportFrom):
             names = [("sparker." if node.level else "") + (node.module or "__init__")]

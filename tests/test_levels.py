@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from experiments.levels import tables
+from experiments.levels import tables, weighted_pools
 from experiments.levels.cells import CELLS, MISTAKES, p_values
 from experiments.levels.populations import POPULATIONS
 from experiments.levels.run import ALPHAS, RESULT
@@ -90,6 +90,16 @@ def test_the_study_sees_every_mistake(cells):
 def test_the_page_has_the_tables_of_the_study(cells):
     text = tables.PAGE.read_text()
     assert tables.page(text, cells) == text
+
+
+def test_levels_are_kept_where_pool_and_reference_have_weights():
+    found = json.loads(weighted_pools.RESULT.read_text())["units"]
+    for weights in weighted_pools.WEIGHTS:
+        for counts in weighted_pools.COUNTS:
+            cell = [one for key, one in found.items() if key.startswith(f"{weights}; {counts};")]
+            p = np.array([one["rank"] for one in cell]) / (weighted_pools.N_TOYS + 1)
+            assert not any(too_many(p, alpha) for alpha in weighted_pools.ALPHAS)
+            assert not any(one["warned"] for one in cell)
 
 
 @pytest.mark.slow

@@ -23,8 +23,8 @@ class Lossy(Shifts):
 
     lost: object
 
-    def prepare(self, points, n_rows, transform=None):
-        prepared = super().prepare(points, n_rows, transform)
+    def prepare(self, points, transform=None):
+        prepared = super().prepare(points, transform)
 
         def start(seed, chunk):
             evaluate = prepared.start(seed, chunk)

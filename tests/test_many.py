@@ -108,6 +108,7 @@ def test_what_is_wrong_with_one_sample_costs_no_other(tmp_path):
         (3, {}, "got a single int"),
         ({1: SHIFTED, "1": SHIFTED}, {}, "the same name"),
         (RUNS, {"fdr": 1.0}, "fdr must lie between"),
+        (RUNS, {"fdr": "0.1"}, "fdr must lie between"),
         (RUNS, {"fdr": 0.01}, "99 or more by n_toys"),
         (RUNS, {"stop": Sequential()}, "more than the 30 toys"),
         (RUNS, {"stop": Sequential(), "n_toys": 38}, "ask for 39 or more"),
@@ -348,7 +349,7 @@ class Known(sparker.statistics.Statistic):
     def __init__(self, delta):
         self.delta = delta
 
-    def prepare(self, points, n_rows, transform=None):
+    def prepare(self, points, transform=None):
         return self
 
     def log_ratios(self, prepared, seed, samples, chunk):

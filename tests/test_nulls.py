@@ -12,6 +12,7 @@ from scipy.stats import binom, chisquare
 
 import sparker
 from sparker.nulls import Permutation, Simulator, samples
+from sparker.nulls.agreement import ALPHA, disagreement
 from sparker.nulls.labels import (
     DATA,
     MAX_LISTED,
@@ -821,6 +822,185 @@ def test_toys_of_a_pool_draw_from_it_and_from_the_data():
     assert chisquare(often[30:]).pvalue > RARE
 
 
+def of_monte_carlo(rng, n):
+    """Rows that fall half as steeply as the data, and what makes up for it."""
+    rows = rng.exponential(2, size=(n, 1))
+    return rows, np.exp(-rows[:, 0] / 2)
+
+
+def test_a_weighted_pool_is_no_pool_of_its_rows():
+    # Taken as unweighted, the pool is flatter than data and reference, and p is 1.
+    rng = np.random.default_rng(3)
+    (reference, weights), (pool, pool_weights) = (of_monte_carlo(rng, n) for n in (1000, 1000))
+    data = rng.exponential(1, size=(100, 1))
+    null = Simulator(pool, pool_weights=pool_weights, weights=weights)
+    found = run(reference, data, null=null, n_toys=99)
+    assert 0.05 < found.p_value < 0.95
+    assert any(
+        "of 1,000 rows of the simulator's pool take part, kept" in one for one in found.notes
+    )
+    same = run(
+        reference, data, n_toys=99, reference_weights=weights,
+        null=Simulator(pool, pool_weights=lambda rows: np.exp(-rows[:, 0] / 2)),
+    )  # fmt: skip
+    assert same.p_value == found.p_value
+    assert run(reference, data + 1, null=null, n_toys=99).p_value == 0.01
+    with pytest.warns(
+        sparker.DataWarning, match=r"pool and the reference have different densities"
+    ):
+        wrong = run(
+            reference, data, n_toys=99, null=Simulator(pool, pool_weights=1, weights=weights)
+        )
+    assert wrong.p_value == 1
+    assert [one.code for one in wrong.warnings] == ["pool"]
+
+
+@pytest.mark.parametrize("expected", [None, 9.0])
+def test_a_weighted_pool_is_thinned_once_and_has_the_weighted_density(expected):
+    pool_weights = np.tile([1.0, 0.5, 0.0, 0.25], 500)
+    others = 40.0 + np.arange(2000)[:, None]
+    null = Simulator(others, pool_weights=pool_weights)
+    pool, rows = pool_of(null=null, expected=expected)
+    kept = rows[(rows >= 40)] - 40
+    assert len(set(rows)) == len(rows)  # none twice
+    n_kept = len(kept) + (10 if expected is not None else 0)  # as many leave as there are data
+    assert pool.notes[0].startswith(f"{n_kept} of 2,000 rows of the simulator's pool take part")
+    counts = np.bincount(kept % 4, minlength=4)
+    assert counts[2] == 0
+    assert (
+        chisquare(counts[[0, 1, 3]], n_kept and len(kept) * np.array([4, 2, 1]) / 7).pvalue > RARE
+    )
+    assert set(kept) != set(pool_of(null=null, expected=expected, seed=1)[1])
+    for number in range(20):
+        reference, data = pool.weights(number)
+        assert set(rows[reference > 0]) == set(range(30))
+        assert np.ptp(reference[reference > 0]) == 0
+        assert set(data) == {0.0, 1.0}
+    plain, _ = pool_of(null=Simulator(others), expected=expected)
+    for one in (1, np.full(2000, 3.0)):  # no weights at all
+        same, _ = pool_of(null=Simulator(others, pool_weights=one), expected=expected)
+        np.testing.assert_array_equal(same.points, plain.points)
+        assert same.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "null", "message"),
+    [
+        ({"reference_weights": UNEVEN}, {}, r"the reference has weights, but .*pool_weights=1 if"),
+        ({}, {"weights": UNEVEN}, r"the reference has weights, but the pool .* has none; give"),
+        ({}, {"pool_weights": np.ones(50)}, r"but the reference has none; give .*or weights=1 if"),
+        (
+            {"reference_weights": UNEVEN},
+            {"pool_weights": 1, "weights": UNEVEN},
+            r"reference_weights and Simulator\(weights=...\) are the same; give one",
+        ),
+        (
+            {},
+            {"source": lambda rng, n: rng.normal(size=(n, 1)), "pool_weights": UNEVEN},
+            "pool_weights belong to rows, but the source .* is a function; leave them out",
+        ),
+        (
+            {},
+            {"pool_weights": UNEVEN, "weights": 1},
+            r"pool_weights must have shape \(50,\), one a row, got \(30,\)",
+        ),
+        (
+            {},
+            {"pool_weights": -np.ones(50), "weights": 1},
+            "pool_weights must be .* but 50 of 50 are negative",
+        ),
+        (
+            {},
+            {"pool_weights": np.repeat([1.0, 0.01], [7, 43]), "weights": 1},
+            r"pool_weights are too uneven: row 0 weighs .* of 50 rows only \d are left .* "
+            "for 10 data rows. Take a larger pool",
+        ),
+        (
+            {"expected": 10.0},
+            {"pool_weights": np.repeat([1.0, 0.0], [20, 30]), "weights": 1},
+            "pool has 20 rows left, kept by their weights, a toy needs up to 43; add rows",
+        ),
+    ],
+)
+def test_weights_of_one_side_or_of_too_few_rows_are_refused(settings, null, message):
+    with pytest.raises(ValueError, match=message):
+        run(*numbers(30, 10), null=Simulator(**{"source": OTHERS} | null), n_toys=9, **settings)
+
+
+def test_one_stands_for_rows_that_need_no_weights():
+    rng = np.random.default_rng(0)
+    reference, data, pool = (rng.normal(size=(n, 1)) for n in (100, 20, 80))
+    plain = run(reference, data, null=Simulator(pool), n_toys=19).p_value
+    for null in (Simulator(pool, 1), Simulator(pool, 1, 1), Simulator(pool, weights=1)):
+        assert run(reference, data, null=null, n_toys=19).p_value == plain
+    weights = np.exp(reference[:, 0])  # the reference alone has some: this changes the outcome
+    assert run(reference, data, null=Simulator(pool, 1, weights), n_toys=19).p_value != plain
+
+
+MADE_BY = {
+    "a function of the row": of_monte_carlo,
+    "random": lambda rng, n: (rng.exponential(size=(n, 1)), rng.lognormal(size=n)),
+    "none": lambda rng, n: (rng.exponential(size=(n, 1)), None),
+}
+
+
+@pytest.mark.parametrize("made_by", MADE_BY)
+def test_pool_and_reference_of_one_weighted_density_are_not_told_apart(made_by, monkeypatch):
+    n_tests = 400
+    monkeypatch.setattr("sparker.nulls.agreement.ALPHA", 0.1)
+    found = 0
+    for seed in range(n_tests):
+        rng = np.random.default_rng([8, seed])
+        (reference, weights), (pool, pool_weights) = (MADE_BY[made_by](rng, n) for n in (300, 900))
+        more = [rng.normal(size=(len(rows), 3)) for rows in (reference, pool)]
+        both = (np.hstack(part) for part in zip((reference, pool), more, strict=True))
+        reference, pool = both
+        found += disagreement(reference, weights, pool, pool_weights, seed) is not None
+    assert found <= binom.isf(RARE, n_tests, 0.1)
+
+
+def test_pool_and_reference_of_two_densities_are_told_apart():
+    rng = np.random.default_rng(0)
+    more = rng.normal(size=(2000, 1))
+    (reference, weights), (pool, pool_weights) = (of_monte_carlo(rng, 1000) for _ in range(2))
+    both = np.hstack([more[:1000], reference]), np.hstack([more[1000:], pool])
+    assert disagreement(both[0], weights, both[1], pool_weights, 0) is None
+    for one, other in ((weights, None), (None, pool_weights)):
+        found = disagreement(both[0], one, both[1], other, 0)
+        assert found.column == 1
+        assert found.p_value < ALPHA
+        assert {found.n_pool, found.n_reference} > {1000}
+
+
+def test_a_pool_that_differs_is_refused_if_strict():
+    rng = np.random.default_rng(0)
+    reference, data, pool = (
+        rng.normal(size=(300, 1)),
+        rng.normal(size=(50, 1)),
+        rng.random((300, 1)),
+    )
+    with pytest.raises(
+        ValueError, match=r"with strict, .*\n- the simulator's pool and the reference"
+    ):
+        run(reference, data, null=Simulator(pool), strict=True, n_toys=9)
+
+
+def test_a_sample_too_much_like_the_reference_has_a_note():
+    rng = np.random.default_rng(0)
+    reference, pool = rng.normal(size=(400, 1)), rng.normal(size=(300, 1)) + 3
+    data = reference[:50] + 1e-3
+    settings = {"null": Simulator(pool)}
+    with pytest.warns(sparker.DataWarning, match="different densities"):
+        found, fewer = (run(reference, data, **settings | {"n_toys": n}) for n in (999, 500))
+    assert found.p_value == fewer.p_value == 1
+    said = "p is 1: all 999 toys have a larger test statistic than the data, which has a chance of"
+    assert any(one.startswith(said) for one in found.notes)
+    assert not any("p is 1" in one for one in fewer.notes)  # one in 501
+    coins = run(reference, pool, n_toys=999, statistic=lambda rng, sample: 0.0)
+    assert coins.p_value == 1
+    assert not any("p is 1" in one for one in coins.notes)  # ties
+
+
 def test_a_sparse_pool_is_fitted_as_the_rows_in_use():
     reference, data = numbers(30, 10)
     observed = samples(reference, data)
@@ -855,7 +1035,9 @@ def test_toys_that_fluctuate_leave_the_reference_as_it_is():
         assert np.sum(roles == OUT) == max(0, 10 - n_data)
 
 
-@pytest.mark.parametrize("scheme", ["pool", "function", "strata", "weights", "thinned"])
+@pytest.mark.parametrize(
+    "scheme", ["pool", "weighted pool", "function", "strata", "weights", "thinned"]
+)
 def test_a_quick_look_at_the_level(scheme):
     n_tests, alpha = 300, 0.1
     found = 0
@@ -880,9 +1062,12 @@ def test_a_quick_look_at_the_level(scheme):
                 return np.exp(0.5 * rows[:, 0])
 
             options["reference_weights"] = ratio
-            if scheme == "thinned":
+            if scheme in ("thinned", "weighted pool"):
                 options["reference_weights"] = np.where(reference[:, 0] > 0, 3.0, 1.0)
                 data = np.abs(data - 0.5) * np.where(rng.random((20, 1)) < 0.75, 1, -1)
+            if scheme == "weighted pool":
+                pool = rng.normal(size=(100, 1))
+                options["null"] = Simulator(pool, np.where(pool[:, 0] > 0, 3.0, 1.0))
         result = run(reference, data, n_toys=19, seed=seed, **options)
         found += result.p_value <= alpha
     low, high = binom.ppf([5e-5, 1 - 5e-5], n_tests, alpha)

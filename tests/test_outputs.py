@@ -12,13 +12,14 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 import sparker
 from sparker import detect
 from sparker.cli.endings import GRACE, Terminated
 from sparker.cli.main import main
 from sparker.cli.terminal import printable
-from sparker.system import cache_folder, compile_cache
+from sparker.system import cache_folder
 
 EVIL = "a\x1b[31mred\x9b2J\u202e"
 QUICK = ["--toys", "9", "--kernels", "2", "--steps", "20"]
@@ -144,6 +145,47 @@ def test_no_command_overwrites_its_input(at, arguments):
     assert {file.name: file.read_bytes() for file in at.iterdir()} == before
 
 
+def picture(path):
+    Image.new("L", (4, 4)).save(path)
+
+
+@pytest.mark.parametrize("option", ["--save", "--rows", "--report"])
+def test_no_output_overwrites_a_picture(at, monkeypatch, option):
+    monkeypatch.setattr(detect, "test", None)
+    for folder, n in (("one", 100), ("other", 30)):
+        os.mkdir(folder)
+        for i in range(n):
+            picture(f"{folder}/{i}.png")
+        names = "".join(f"{folder}/{i}.png,{i}\n" for i in range(n))
+        Path(f"{folder}.csv").write_text(f"file,x\n{names}")
+    before = {file: file.read_bytes() for file in at.rglob("*.png")}
+    shown = ["--report", "r.html"] * (option != "--report")
+    embed = ["--embed", "efficientnet-lite0"]
+    for arguments in (
+        [*TEST, "--images", "other", *shown],
+        ["test", "one.csv", "other.csv", "--images", "file", *shown],
+        ["test", "one.csv", "other.csv", "--images", "file", "--ignore", "x", *embed],
+        ["test", "one", "other", *embed],
+    ):
+        done = invoke(*arguments, option, "other/7.png")
+        assert done.exit_code == 2, done.output
+        assert f"{option} would overwrite " in done.stderr
+        assert "other/7.png, which is read" in done.stderr
+        assert {file: file.read_bytes() for file in at.rglob("*.png")} == before
+
+
+@pytest.mark.parametrize("images", ["shown", "file"])
+def test_no_report_of_a_result_overwrites_a_picture(at, images):
+    os.mkdir("shown")
+    for i in range(30):
+        picture(f"shown/{i}.png")
+    Path("shown.csv").write_text("a,b,file\n" + "".join(f"1,2,shown/{i}.png\n" for i in range(30)))
+    data = ["--data", "shown.csv", "--columns", "a,b", "--images", images]
+    done = invoke("report", "result.sparker", *data, "--output", "shown/7.png")
+    assert done.exit_code == 2, done.output
+    assert "--output would overwrite shown/7.png, which is read" in done.stderr
+
+
 def test_everything_wrong_with_outputs_is_said_at_once(at, monkeypatch):
     monkeypatch.setattr(detect, "test", None)
     same = invoke(*TEST, "--save", "x", "--rows", at / "x", "--report", "no/x")
@@ -200,19 +242,33 @@ def test_a_full_disk_behind_stdout_costs_no_file(at):
     assert (at / "saved.sparker").exists()
 
 
-def test_a_closed_stdout_costs_nothing_and_gets_into_no_file(at):
-    command = f"{sys.executable} -m sparker info data.npy >&- 2>&- <&-"
-    assert subprocess.run(command, shell=True).returncode == 0
-    code = (
-        "import os; os.close(1); sys.stdout = None\n"
-        "sys.argv[1:] and main(sys.argv[1:], standalone_mode=False)\n"
-        "assert os.fstat(1) and sys.stdout.write('x')"
-    )
-    process = child(code, *TEST, "--rows", "rows.csv", "--alpha", "0.01")
+def test_a_closed_stdout_is_said_and_gets_into_no_file(at):
+    process = child("import os; os.close(1); sys.stdout = None; main()",
+                    *TEST, "--rows", "rows.csv", "--json")  # fmt: skip
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+    assert process.returncode == 2, said
+    assert "the answer could not be written to stdout: stdout is closed" in said
     with (at / "rows.csv").open() as file:
         assert len(list(csv.reader(file))) == 31
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("info data.npy --json", ">&-"),
+        ("info data.npy", ">&- 2>&- <&-"),
+        ("info data.npy", ">/dev/full 2>/dev/full"),
+        ("info -h", ">&-"),
+        ("--help", ">/dev/full"),
+    ],
+)
+def test_an_answer_that_goes_nowhere_is_an_error(at, command, where):
+    line = f"{sys.executable} -m sparker {command} {where}"
+    done = subprocess.run(line, shell=True, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert ("Error: " in done.stderr) == ("2>" not in where)
 
 
 def test_rows_may_go_where_the_answer_goes(at):
@@ -412,4 +468,4 @@ def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch):
     monkeypatch.delenv(cache_folder.VARIABLE, raising=False)
     monkeypatch.setattr(cache_folder, "user_cache_path", lambda name: Path("~/.cache") / name)
     with pytest.raises(FileNotFoundError):
-        compile_cache.folder()
+        cache_folder.root()

@@ -217,7 +217,8 @@ def test_toys_that_failed_are_no_hindrance(name, result):
         statistics[failed] = np.nan
         score[failed] = np.inf
         lost = dataclasses.replace(
-            result, null_statistics=statistics, null_combined_score=score,
+            result, null_statistics=statistics,
+            combined_scores=np.append(result.combined_score, score),
             score_counts=np.delete(result.score_counts, 1 + np.arange(N_TOYS)[failed], axis=0),
         )  # fmt: skip
         assert draws(OF_A_RESULT[name], lost)
@@ -331,25 +332,20 @@ def test_null_distribution(result):
 
 
 def test_null_distribution_where_something_is_missing_or_all_the_same(result):
-    lost = result.null_combined_score.copy()
-    lost[:3] = np.inf
-    bars, _ = plots.null_distribution(dataclasses.replace(result, null_combined_score=lost))
+    lost = result.combined_scores.copy()
+    lost[1:4] = np.inf
+    bars, _ = plots.null_distribution(dataclasses.replace(result, combined_scores=lost))
     assert bars.get_data().values.sum() == N_TOYS - 3
     assert legend_of(bars.axes)[0] == "8 anomaly-free experiments, 3 more without a score"
     for score in (0.0, -3.0, 1e20):
-        same = dataclasses.replace(
-            result,
-            null_combined_score=np.full(N_TOYS, score),
-            combined_score=score,
-            p_value=1.0,
-        )
+        same = dataclasses.replace(result, combined_scores=np.full(1 + N_TOYS, score), p_value=1.0)
         assert draws(plots.null_distribution, same)
         bars, _ = plots.null_distribution(same)
         assert bars.get_data().values.sum() == N_TOYS
         assert np.all(np.diff(bars.get_data().edges) > 0)  # wide enough to be seen
         assert legend_of(bars.axes)[1] == "the data: p = 1"
-    lower = result.null_combined_score - 50
-    far = dataclasses.replace(result, null_combined_score=lower, combined_score=-70.0)
+    lower = np.append(-70.0, result.null_combined_score - 50)
+    far = dataclasses.replace(result, combined_scores=lower)
     bars, _ = plots.null_distribution(far)  # a rule of the user's may give negative scores
     assert bars.get_data().values.sum() == N_TOYS
     low, high = bars.axes.get_xlim()

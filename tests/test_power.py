@@ -142,6 +142,9 @@ def test_it_is_repeatable_and_speaks_json():
     [
         ({"alpha": 0.01}, "for alpha = 0.01 calibrate with at least 99"),
         ({"alpha": 0}, "alpha must lie between 0 and 1"),
+        ({"alpha": "0.1"}, "alpha must lie between 0 and 1, got '0.1'"),
+        ({"fractions": [True]}, "fractions must lie between 0 and 1"),
+        ({"n_tests": True}, "n_tests must be a whole number"),
         ({"fractions": []}, "fractions must lie between 0 and 1"),
         ({"fractions": [1.5]}, "fractions must lie between 0 and 1"),
         ({"n_reference": 450}, "reference has 500 rows; samples with n_reference"),

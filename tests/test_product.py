@@ -165,12 +165,17 @@ def test_a_line_made_twice_counts_once():
 
 def test_the_best_of_a_row_is_bold_and_what_is_better_is_counted():
     fewer = [line(PROBLEM, "default", number, 0.05, n_toys=19) for number in range(20)]
-    text = "\n\n".join(
-        "\n".join(table) for table in product_tables.tables(summary([*a_few(), *fewer], problems()))
+    found = summary([*a_few(), *fewer], problems())
+    text, others = (
+        "\n\n".join("\n".join(table) for table in product_tables.tables(found, unseen=unseen))
+        for unseen in (True, False)
     )
-    assert "| Further real tables | default | Frechet | default at 1 % | 19 toys |" in text
-    assert f"| {PROBLEM}\\* (65 + 40 x 13) | 0.25 | **0.75** | 0.00 | 1.00 |" in text
-    assert f"| {NEAR_NULL[0]}† (10,000 + 1,500 x 13) | 0.00 | 0.00 | 0.00 |  |" in text
+    title = "Problems hardly looked at while choosing"
+    assert f"| {title} | default | Frechet | default at 1 % | 19 toys |" in text
+    assert f"| {PROBLEM} (65 + 40 x 13) | 0.25 | **0.75** | 0.00 | 1.00 |" in text
+    assert f"{title}, mean power at 5 % and its standard error: default 0.25 ± 0.10," in text
+    assert f"| {NEAR_NULL[0]}† (10,000 + 1,500 x 13) | 0.00 | 0.00 | 0.00 |" in others
+    assert PROBLEM not in others
     assert "| mean at 5 % | 0.25 | **0.75** |  | 1.00 |" in text
     assert "On 1 of 1 problems a single other test is better" in text
     assert f"{PROBLEM} (Frechet 0.75 against 0.25)" in text
@@ -180,7 +185,7 @@ def test_the_page_takes_the_tables_of_the_product_where_they_are():
     text = tables.PAGE.read_text()
     measured = json.loads((tables.HERE / "result.json").read_text())["problems"]
     once = tables.page(text, measured, summary(a_few(), problems()))
-    assert "| Further real tables |" in once
+    assert "| Problems hardly looked at while choosing |" in once
     assert tables.page(once, measured) == once
     if product.RESULT.exists():
         assert tables.page(text, measured, json.loads(product.RESULT.read_text())) == text

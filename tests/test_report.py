@@ -1473,5 +1473,24 @@ def test_columns_of_all_kinds_are_shown_as_users_know_them(mixed):
     assert labels[-5:] == ["row_id", "size", "colour", "sold", "when"]
 
 
+def test_values_of_a_category_that_share_a_feature_are_called_others():
+    rng = np.random.default_rng(0)
+
+    def table(n, rare):
+        colour = rng.choice(["green", "blue"], n).astype(object)
+        colour[: len(rare)] = rare
+        return pd.DataFrame({"colour": colour, "size": rng.normal(size=n)})
+
+    tables = table(300, ["grey"]), table(60, list("abcdefghijklmnop"))
+    found = sparker.test(*tables, n_toys=20, statistic=shift)
+    (line,) = (one for one in report.answers.tell(found).columns if one.name == "colour")
+    assert line.data[0] == "other values 26.7 %"
+    assert {text.rpartition(" ")[0].rpartition(" ")[0] for text in line.data} == {
+        "other values",
+        "green",
+        "blue",
+    }
+
+
 def test_a_table_of_numbers_needs_no_list_of_what_became_of_it(result):
     assert "What became of the columns" not in Page(report.render(result)).text

@@ -287,9 +287,9 @@ HOSTILE = {
         text_of(lambda text: text[:-1] + b',"p_value":0.5' * 60_000 + b"}"),
         "a key stands in it tw",
     ),
-    "Infinity": (raw(combined_score="raw:Infinity"), "malformed"),
-    "NaN": (raw(combined_score="raw:NaN"), "malformed"),
-    "1e999": (raw(combined_score="raw:1e999"), "out of range"),
+    "Infinity": (raw(seed="raw:Infinity"), "malformed"),
+    "NaN": (raw(seed="raw:NaN"), "malformed"),
+    "1e999": (raw(seed="raw:1e999"), "out of range"),
     "1e999 in settings": (raw(settings='raw:{"a":1e999}'), "out of range"),
     "no statistic": (without("statistics"), "missing required field `statistics`"),
     "array that is not there": (raw(statistics=["999", "<f8"]), "999"),
@@ -391,17 +391,14 @@ def test_a_verdict_is_that_of_the_toys_beside_it(kind, tmp_path):
         ({"p_value": result.p_value / 2}, "p_value is .* and its toys give"),
         ({"above": result.above + 1}, "above is"),
         ({"n_failed": 1}, "n_failed is 1, and 0 toys have no finite reading"),
-        ({"combined_score": result.combined_score + 1}, "combined_score is"),
+        ({"combined_scores": result.combined_scores + 1}, "combined_scores is not what"),
         ({"n_toys": result.n_toys + 1}, "n_toys is"),
         ({"interval": (0.9, 0.1)}, "interval of its p-value is 0.9 to 0.1"),
         ({"interval": (-1.0, 2.0)}, r"Expected `float` >= 0.0 - at `\$.interval"),
         ({"combine": "product" if kind != "function" else "minimum"}, "what its toys give|is"),
         ({"p_by_reading": result.p_by_reading * 0.9}, "p_by_reading is not what its toys give"),
         ({"p_by_family": result.p_by_family * 0.9}, "p_by_family is not what its toys give"),
-        (
-            {"null_combined_score": result.null_combined_score * 0.9},
-            "null_combined_score is not what its toys give",
-        ),
+        ({"combined_scores": result.combined_scores[:0]}, "it has no rows or no toys"),
         ({"null_statistics": result.null_statistics + np.inf}, "n_failed is 0, and"),
     ):
         archive.write(path, KIND, dataclasses.replace(result.saved(), **values))
@@ -416,6 +413,21 @@ def test_a_verdict_by_a_rule_of_ones_own_is_that_of_its_scores(tmp_path):
     archive.write(path, KIND, dataclasses.replace(own.saved(), p_value=0.5))
     with pytest.raises(ValueError, match=r"its p-value is 0.5, and its scores give"):
         sparker.TestResult.load(path)
+
+
+def far_out(rng, sample):
+    """Four statistics so far out that the sum of one over their p-values is infinite."""
+    return np.exp(np.minimum(50 * np.repeat(mean_shift(rng, sample), 2), 700))
+
+
+def test_a_result_whose_score_is_infinite_is_kept(tmp_path):
+    reference, data = make_samples()
+    stop = {"n_toys": 39, "stop": sparker.Sequential(table=10)}
+    with np.errstate(over="ignore"):
+        result = sparker.test(reference, data + 5, **(QUICK | stop | KINDS["function"]
+                                                      | {"statistic": far_out}))  # fmt: skip
+        assert result.combined_score == np.inf
+        assert sparker.load(saved(result, tmp_path)) == result
 
 
 def test_a_file_that_needs_more_memory_than_there_is_is_not_read(tmp_path, monkeypatch):

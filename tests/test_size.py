@@ -1,7 +1,6 @@
 """The package stays as small as it was made."""
 
 import pytest
-
 from tests.size import by_folder
 
 CEILING = 18_000

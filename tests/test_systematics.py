@@ -301,23 +301,188 @@ def test_a_count_within_its_uncertainty_is_compatible():
     assert found.expected == pytest.approx(500 * np.exp(0.15 * exact), rel=0.01)
 
 
-def test_the_largest_p_value_is_that_of_all_nuisance_values_looked_at(tmp_path):
+def test_fixed_values_are_those_of_the_systematic_and_are_not_fitted():
+    """Of a function: as if the user had moved the reference."""
     reference, data = exponential(1, 2.0)
-    options = {
-        "systematics": [in_form("weights", reference)], "statistic": second_moment, "n_toys": 19,
-        "explain": False,
-    }  # fmt: skip
-    best = sparker.test(reference, data, **options)
-    largest = sparker.test(reference, data, maximise=True, store=tmp_path, **options)
-    scan = largest.settings["maximised"]
-    assert scan[0]["p_value"] == best.p_value
-    assert scan[0]["at"]["scale"] > best.nuisances[0].value > 0  # as the data alone suggest
-    assert len(scan) == 5
-    assert largest.p_value == max(one["p_value"] for one in scan)
-    assert largest.nuisances == best.nuisances
-    assert sorted(path.name for path in tmp_path.glob("nuisance-*"))[-1] == "nuisance-4"
-    again = sparker.test(reference, data, maximise=True, store=tmp_path, **options)
-    assert again.p_value == largest.p_value
+    options = {"statistic": second_moment, "n_toys": 39, "explain": False}
+    declared = {"systematics": [Systematic("scale", function=scaled, prior=0.5)]}
+    for nu in (1.5, -2.0):
+        fixed = sparker.test(reference, data, at={"scale": nu}, **declared, **options)
+        by_hand = sparker.test(scaled(reference, nu), data, **options)
+        assert fixed.p_value == by_hand.p_value
+        np.testing.assert_array_equal(fixed.null.statistics, by_hand.null.statistics)
+        assert fixed.nuisances == ()
+        assert fixed.settings["at"] == {"scale": nu}
+        assert any(f"not fitted: scale = {nu:g}" in note for note in fixed.notes)
+    assert fixed.p_value <= 0.05
+    # Up and down are at +1 and -1, whatever the prior is.
+    rows = Systematic("scale", up=scaled(reference, 1), down=scaled(reference, -1), prior=0.5,
+                      paired=True)  # fmt: skip
+    paired = sparker.test(reference, data, systematics=[rows], at={"scale": -2}, **options)
+    assert paired.p_value == fixed.p_value
+
+
+@pytest.mark.parametrize("form", ["weights", "samples"])
+def test_fixed_weights_explain_what_they_were_made_for_and_nothing_else(form):
+    reference, data = exponential(1, 1.0)
+    declared = [in_form(form, reference)]
+    options = {"systematics": declared, "statistic": mean, "n_toys": 39, "explain": False}
+    p = {nu: sparker.test(reference, data, at={"scale": nu}, **options).p_value for nu in (1, -1)}
+    assert p[-1] <= 0.05 < p[1]
+
+
+def test_parameters_beside_fixed_ones_are_fitted_in_data_and_toys():
+    reference, data = exponential(1, 1.0, n_data=600)
+    options = {"statistic": count, "n_toys": 19, "explain": False, "expected": 500,
+               "systematics": [in_form("weights", reference)], "normalisation": 0.15}  # fmt: skip
+    both = sparker.test(reference, data, **options)
+    one = sparker.test(reference, data, at={"scale": 1}, **options)
+    assert [pull.name for pull in both.nuisances] == ["scale", "normalisation"]
+    assert [pull.name for pull in one.nuisances] == ["normalisation"]
+    assert one.nuisances[0].value == pytest.approx(both.nuisances[1].value, abs=0.3)
+    none = sparker.test(reference, data, at={"scale": 0, "normalisation": 1}, **options)
+    assert none.expected == pytest.approx(500 * np.exp(0.15))
+    # What is fixed is no parameter of the toys either.
+    tilted = Nuisances((Known("a", 1.0), Known("b", 1.0)), fixed={"b": 1.0})
+    found = tilted.best(samples(reference, data), 0)
+    assert found.toys.tilt.slope.shape == (len(reference) + len(data), 1)
+    assert found.values[1] == found.toy_values[1] == 1
+    assert found.error[1] == 0 < found.error[0]
+
+
+def test_at_the_true_value_the_level_is_exact():
+    n_tests, n_toys, alpha, n, m = 200, 19, 0.1, 600, 200
+    small = {2.0: 0, -2.0: 0}
+    for seed in range(n_tests):
+        rng = np.random.default_rng([seed, 8])
+        reference = rng.exponential(size=(n, 1))
+        data = rng.exponential(1 / (1 - 0.1 * 2), size=(m, 1))
+        for nu in small:
+            fixed = Nuisances((Known("scale", 1.0),), fixed={"scale": nu})
+            pool = Permutation().pool(fixed.best(samples(reference, data), seed).toys, seed)
+            weights = (pool.weights(number) for number in range(n_toys + 1))
+            t = [abs(pool.points[:, 0] @ (new / m - own / m)) for own, new in weights]
+            small[nu] += np.mean(np.array(t) >= t[0]) <= alpha
+    low, high = binom.ppf([0.001, 0.999], n_tests, alpha)
+    assert low <= small[2.0] <= high < small[-2.0]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (
+            {"scal": 1.0},
+            r"names 'scal' \(did you mean 'scale'\?\), but the systematics are",
+        ),
+        ({"normalisation": 1.0}, "names 'normalisation', but the systematics are 'scale'"),
+        ({"scale": np.nan}, "value of 'scale' in at must be a finite number, got nan"),
+        ({"scale": np.inf}, "finite number, got inf"),
+        ({"scale": "1"}, "finite number, got '1'"),
+        ({"scale": True}, "finite number, got True"),
+        ([1.0], "at must be values by the names of systematics"),
+    ],
+)
+def test_wrong_fixed_values_are_refused(at, said):
+    with pytest.raises(ValueError, match=said):
+        sparker.TestConfig(systematics=[Systematic("scale", function=scaled)], at=at)
+
+
+def energies(rng, nu, n=N_REFERENCE):
+    """From 500 on; the scale moves this edge."""
+    return (1 + 0.03 * nu) * (500 + rng.exponential(100, size=(n, 1)))
+
+
+def ends_of(draw, seed, *arguments):
+    """A reference, and other rows at +1 and at -1."""
+    rng = np.random.default_rng(seed)
+    return [draw(rng, nu, *arguments) for nu in (0, 1, -1)]
+
+
+def test_other_rows_are_refused_where_an_edge_moves_and_moved_rows_are_warned_of():
+    own, up, down = ends_of(energies, 5)
+    data = energies(np.random.default_rng(6), 1.0, 500)
+    options = {"statistic": mean, "n_toys": 19, "explain": False}
+    own, up, down, data = (pd.DataFrame({"energy": rows[:, 0]}) for rows in (own, up, down, data))
+    with pytest.raises(ValueError, match=r"systematic scale: \d+ of the 1500 rows of") as error:
+        sparker.test(own, data, systematics=[Systematic("scale", up=up, down=down)], **options)
+    assert "in column energy" in str(error.value)
+    assert "paired=True" in str(error.value)
+    moved = Systematic("scale", function=lambda rows, nu: rows * (1 + 0.03 * nu))
+    with pytest.warns(sparker.DataWarning, match="an edge moves with the rows. If rows are sel"):
+        found = sparker.test(own, data, systematics=[moved], **options)
+    assert found.p_value > 0.05
+    x = own["energy"].to_numpy()
+    cut = Systematic("scale", up=np.where(x > 520, 1.2, 0.0), down=np.ones(len(x)))
+    with pytest.warns(sparker.DataWarning, match=r"scale: .* of up in column energy; weights"):
+        sparker.test(own, data, systematics=[cut], **options)
+
+
+def test_other_rows_within_the_same_edges_are_learned_from():
+    """With a cut after the shift, rows come in and go out and the edges stay."""
+
+    def within(rng, nu, n=1500):
+        rows = (1 + 0.1 * nu) * rng.normal(1.0, 0.3, size=(4 * n, 1))
+        return rows[(rows[:, 0] > 0.7) & (rows[:, 0] < 1.5)][:n]
+
+    own, up, down = ends_of(within, 3)
+    data = within(np.random.default_rng(4), 1.0, 700)
+    options = {"statistic": mean, "n_toys": 39, "explain": False}
+    assert sparker.test(own, data, **options).p_value <= 0.05
+    declared = [Systematic("scale", up=up, down=down)]
+    found = sparker.test(own, data, systematics=declared, **options)
+    assert found.p_value > 0.05
+    assert found.nuisances[0].value == pytest.approx(1, abs=3 * found.nuisances[0].error)
+
+
+def test_samples_that_weights_cannot_make_are_refused():
+    """Columns that are tied to each other, by a factor that changes with the parameter."""
+    rng = np.random.default_rng(3)
+
+    def tied(nu, n=1500):
+        x = rng.exponential(size=n)
+        kind = rng.random(n) < 0.5
+        y = x * np.where(kind, 1 + 0.1 * nu, 2 - 0.1 * nu) * (1 + 0.001 * rng.normal(size=n))
+        return np.column_stack([x, y])
+
+    with pytest.raises(ValueError, match="systematic factor: weighting the rows of the reference"):
+        sparker.test(
+            tied(0), tied(0, 600), statistic=mean, n_toys=9,
+            systematics=[Systematic("factor", up=tied(1), down=tied(-1))],
+        )  # fmt: skip
+
+
+def test_other_samples_need_rows():
+    own, up, down = ends_of(energies, 5)
+    with pytest.raises(ValueError, match=r"systematic few: samples .* 50 rows"):
+        sparker.test(own, own[:50], statistic=mean, n_toys=9,
+                     systematics=[Systematic("few", up=up[:20], down=down)])  # fmt: skip
+
+
+def test_several_systematics_of_all_kinds_go_together():
+    """In a data frame with categories: by a function, by weights, and by other rows."""
+    rng = np.random.default_rng(4)
+
+    def frame(nu, n):
+        kind = rng.choice(["a", "b", "c"], n)
+        return pd.DataFrame({"energy": rng.normal(0.3 * nu, 1, n), "time": rng.exponential(size=n),
+                             "kind": kind})  # fmt: skip
+
+    reference, data = frame(0, 1500), frame(1, 500).assign(time=lambda rows: 1.1 * rows.time)
+    x = reference.kind.eq("a").to_numpy()
+    found = sparker.test(
+        reference, data, statistic=mean, n_toys=19, explain=False,
+        systematics=[
+            Systematic("clock", function=lambda r, nu: r.assign(time=r.time * (1 + 0.1 * nu))),
+            Systematic("offset", up=frame(1, 1500), down=frame(-1, 1500)),
+            Systematic("share", up=np.where(x, 1.1, 0.95), down=np.where(x, 0.9, 1.05)),
+        ],
+    )  # fmt: skip
+    assert found.p_value > 0.05
+    pulls = {one.name: one for one in found.nuisances}
+    assert pulls["offset"].value == pytest.approx(1, abs=0.6)
+    assert abs(pulls["clock"].value - 1) < 3 * pulls["clock"].error + 0.5
+    assert abs(pulls["share"].value) < 3
 
 
 def test_weights_of_the_reference_alone_are_learned_for_the_data():
@@ -422,11 +587,19 @@ def test_systematics_on_the_command_line(tmp_path):
     assert one[0]["prior"] == 2
     moved = json.loads(by_moved.stdout)["nuisances"]
     assert moved[0]["value"] == pytest.approx(both[0]["value"], abs=0.2)
+    fixed = CliRunner().invoke(
+        main, [*quick, "--systematic", "scale=weights:up,down", "--at", "scale=-1.5"]
+    )
+    assert json.loads(fixed.stdout)["settings"]["at"] == {"scale": -1.5}
+    assert json.loads(fixed.stdout)["nuisances"] == []
     for wrong, message in (
         (["--systematic", "scale=up,down"], "is not NAME=weights"),
         (["--systematic", "scale=weights:upp"], "did you mean 'up'"),
         (["--normalisation", "0.1"], "--normalisation needs --expected"),
-        (["--maximise"], "--maximise needs --systematic"),
+        (["--at", "scale=1"], "--at needs --systematic"),
+        (["--at", "scale=x", "--systematic", "scale=weights:up"], "'scale=x' is not NAME=VALUE"),
+        (["--at", "scle=1", "--systematic", "scale=weights:up,down"], "did you mean 'scale'"),
+        (["--at", "s=1", "--at", "s=2", "--systematic", "s=weights:up,down"], "--at gives s twice"),
         (["--systematic", "s=weights:up", "--groups", "x"], "does not go with"),
         (["--ignore", "up,down", "--systematic", "s=files:nowhere.csv"], "nowhere.csv"),
     ):

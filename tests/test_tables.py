@@ -590,7 +590,10 @@ def test_what_a_column_of_text_holds(make, monkeypatch, text, column, rows_at_a_
         ("\n \n\n", "is blank; a test needs some rows"),
         ("", "is empty"),
         ("a,b,a\n1,2,3\n", "has 2 columns named 'a'; give each its own name"),
-        (",a\n0,1\n1,2\n", "has no name for its column number 0; .* --ignore '' .*index=False"),
+        (",a\n0,1\n0,2\n", "has no name for its column number 0, .*not the index .* --ignore ''"),
+        (",a\n0.5,1\n1,2\n", "has no name for its column number 0"),
+        (",a\nx,1\ny,2\n", "has no name for its column number 0"),
+        ("a,\n1,0\n2,1\n", "has no name for its column number 1"),
         ("1.5,a\n2.5,b\n", "has both names and numbers in its first line; put a line above"),
         ("x" * 200_000 + "\n1\n", "field larger than field limit"),
     ],
@@ -795,7 +798,7 @@ def test_names_of_many_columns_are_found_at_once():
     table = Table(np.zeros((1, len(names))), names)
     began = time.monotonic()
     assert by_name(table, "data", names[::-1])[0] == len(names) - 1
-    features, _ = choose(source.Source(names, iter), names[1:], names[:1], ())
+    features, *_ = choose(source.Source(names, iter), names[1:], names[:1], ())
     assert features == names[1:]
     _, places, _ = intake._aligned({"a": table, "b": table}, TestConfig(ignore=names[:9]), [])
     assert places == list(range(9, len(names)))

@@ -97,9 +97,12 @@ ARGUMENTS = {
     "data_weights": {"reference_weights": (WEIGHTS, np.linspace(1, 2, 10))},
     "expected": {"expected": 10.0},
     "systematics": SYSTEMATICS,
-    "maximise": {"maximise": True, **SYSTEMATICS},
+    "at": {"at": {"s": 1.0}, **SYSTEMATICS},
     "null": {"null": sparker.Permutation()},
     "simulator": {"null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)))},
+    "simulator weights": {
+        "null": sparker.Simulator(lambda rng, n: rng.normal(size=(n, 2)), weights=WEIGHTS)
+    },
     "statistic": {"statistic": sparker.statistics.Frechet()},
     "config": {"config": sparker.FitConfig()},
     "widths": {"widths": sparker.WidthConfig()},
@@ -189,12 +192,13 @@ VALUES = {
     "--annealed": [], "--stop": [], "--tail": [], "--json": [],
     "--null simulator": [], "--groups": ["g"], "--group-rows": [2],
     "--strata": ["s"], "--weights": ["w"], "--data-weights": ["w"], "--expected": [10],
-    "--pool": ["p.npy"], "--statistic": ["mmd"], "--kernels": [3], "--clip": [2], "--steps": [20],
+    "--pool": ["p.npy"], "--pool-unweighted": [],
+    "--statistic": ["mmd"], "--kernels": [3], "--clip": [2], "--steps": [20],
     "--scheduler": ["tcp://x:1"], "--store": ["s"], "--only": ["0:5"], "--alpha": [0.1],
     "--text": ["t"], "--images": ["i"], "--observables": ["o"], "--report": ["r.html"],
     "--rows": ["r.csv"], "--save": ["s.sparker"], "--embed": ["module:f"], "--embed tfidf": [],
     "--fdr": [0.1], "--reports": ["d"], "several DATA": [],
-    "--systematic": ["s=weights:w"], "--normalisation": [0.1], "--maximise": [],
+    "--systematic": ["s=weights:w"], "--normalisation": [0.1], "--at": ["s=1"],
 }  # fmt: skip
 """What follows the options of ``sparker test``."""
 
@@ -248,7 +252,7 @@ def test_options_that_go_together_get_to_the_files():
 
 def test_settings_of_a_power_study_are_checked_with_its_own_number_of_toys():
     stop = sparker.Sequential(table=400)
-    with pytest.raises(ValueError, match="more than the 400 toys that set the scale .* got 300"):
+    with pytest.raises(ValueError, match=r"more than the 400 toys that set the scale .* got 300"):
         study(REFERENCE, DATA, stop=stop)
     with pytest.raises(ValueError, match="does not go with a power study"):  # and not the former
         study(REFERENCE, DATA, stop=stop, n_toys=1000, **ARGUMENTS["groups"])

@@ -70,7 +70,7 @@ def pooled(n_pool: int, *, counts: bool = False, weights: bool = False) -> Make:
         return {
             "reference": reference,
             "data": population.draw(rng, max(3, rng.poisson(60)) if counts else 60),
-            "null": Simulator(population.draw(rng, n_pool)),
+            "null": Simulator(population.draw(rng, n_pool), pool_weights=1 if weights else None),
             "expected": 60.0 if counts else None,
             "reference_weights": untilting(population, STEEP) if weights else None,
         }

@@ -7,7 +7,6 @@ from sparker.nulls import (
     Experiments,
     Fitted,
     Permutation,
-    Resample,
     Samples,
     Scheme,
     ToySource,
@@ -52,28 +51,26 @@ def _fixed_reference(observed: Samples, seed: int, pool: np.ndarray) -> Experime
 
         return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
-    return Experiments(ToySource(reference, toys, len(reference)))
+    return Experiments(ToySource(reference, toys))
 
 
 class Splits(Scheme):
     """Toys that are splits of the reference, where the data are there to be relabelled."""
 
     def experiments(self, observed: Samples, seed: int) -> Experiments:
-        """As a monitor has it."""
-        reference = observed.reference
-        scheme = Resample(reference, len(observed.data), None, seed)
+        """The data face the reference without as many rows, as those of a toy do."""
+        reference, n = observed.reference, len(observed.data)
 
         def toys(transform: Fitted) -> Toys:
-            of_data = scheme.observed(observed.data).toys(transform)
-            others = scheme.toys().toys(transform)
-
             def one(number: int) -> TwoSample:
-                batch = (others if number else of_data).draw([number])
-                return pad(batch.alone(0), len(reference))  # as many rows, whichever it is
+                taken, kept = np.split(toy_rng(seed, number).permutation(reference), [n])
+                rows = taken if number else observed.data
+                sample = against(transform(kept), np.ones(len(kept)), transform(rows), None)
+                return pad(sample, len(reference))
 
             return Toys(lambda numbers: stack([one(number) for number in numbers]))
 
-        return Experiments(ToySource(reference, toys, len(reference)))
+        return Experiments(ToySource(reference, toys))
 
 
 class AnySize(Scheme):
@@ -120,7 +117,7 @@ class WeightsAsChances(Scheme):
             fitted = transform(points)
             return Toys(lambda numbers: relabelled(fitted, (weights(i) for i in numbers)))
 
-        return Experiments(ToySource(points, toys, len(points)))
+        return Experiments(ToySource(points, toys))
 
 
 class Ignoring(Permutation):

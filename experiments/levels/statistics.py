@@ -23,9 +23,7 @@ class Plain(Statistic):
     high: float
     """Where the upper tail begins, in which data may be missing."""
 
-    def prepare(
-        self, points: np.ndarray, n_rows: int, transform: Transform | None = None
-    ) -> "_Prepared":
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> "_Prepared":
         """Nothing depends on the points."""
         return _Prepared(self.high)
 

@@ -1,4 +1,4 @@
-"""The tables of docs/calibration.md, from result.json and default.json.
+"""The tables of docs/calibration.md, from the JSON files beside this one.
 
 python -m experiments.levels.tables            # writes them into the page
 """
@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from experiments.levels import default
+from experiments.levels import default, weighted_pools
 from experiments.levels.cells import CELLS, MISTAKES
 from experiments.levels.populations import POPULATIONS
 from experiments.levels.run import ALPHAS, RESULT, key_of
@@ -117,6 +117,23 @@ def of_default(found: dict[str, Any]) -> Iterator[str]:
         yield f"| {name} | {n:,} | {' | '.join(map(str, row))} |"
 
 
+def of_weighted_pools(found: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Pool and reference with weights."""
+    n_rows = weighted_pools.N_TOYS + 1
+    percent = " | ".join(f"p <= {100 * alpha:.0f} %" for alpha in weighted_pools.ALPHAS)
+    yield f"| weights | tested | tests | {percent} | warned |"
+    yield "|---" * (4 + len(weighted_pools.ALPHAS)) + "|"
+    for weights in weighted_pools.WEIGHTS:
+        for counts in weighted_pools.COUNTS:
+            cell = [one for key, one in found.items() if key.startswith(f"{weights}; {counts};")]
+            row = [
+                Count(sum(one["rank"] <= alpha * n_rows + 1e-9 for one in cell), len(cell))
+                for alpha in weighted_pools.ALPHAS
+            ]
+            warned = sum(one["warned"] for one in cell)
+            yield f"| {weights} | {counts} | {len(cell)} | {' | '.join(map(str, row))} | {warned} |"
+
+
 TABLES = {"levels": levels, "summary": summary, "mistakes": mistakes}
 
 
@@ -124,7 +141,10 @@ def page(text: str, cells: Cells) -> str:
     """The page with its tables made anew."""
     measured = json.loads(default.RESULT.read_text())
     made = {name: table(cells) for name, table in TABLES.items()}
-    for name, table in (made | {"default": of_default(measured)}).items():
+    made["default"] = of_default(measured)
+    pools = json.loads(weighted_pools.RESULT.read_text())["units"]
+    made["weighted pools"] = of_weighted_pools(pools)
+    for name, table in made.items():
         begin = BEGIN.format(name)
         before, there, after = text.partition(begin)
         assert there, f"the page has no place for {name}"

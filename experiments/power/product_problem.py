@@ -9,7 +9,7 @@ import numpy as np
 from experiments.answers.problems import Draw
 
 Sample = tuple[np.ndarray, np.ndarray]  # reference (N_R, d), data (N_D, d)
-Table = Literal["twelve", "rest", "toys", "simulated"]
+Table = Literal["unseen", "twelve", "rest", "toys", "simulated"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +24,6 @@ class Problem:
     draw: Callable[[np.random.Generator], Sample]
     one_column: bool = False
     needs_files: bool = False
-    seen: bool = True
-    """Whether it was looked at, with more than five samples, while the default was chosen."""
     near_null: bool = False
     """Whether nothing should be found: what is hidden cannot be told from the rest."""
     settings: dict[str, Any] = field(default_factory=dict)

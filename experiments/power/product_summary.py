@@ -69,7 +69,7 @@ def as_text(result: dict[str, Any]) -> str:
 
 
 def _described(problem: Problem) -> dict[str, Any]:
-    fields = ("table", "seen", "near_null", "n_reference", "n_data")
+    fields = ("table", "near_null", "n_reference", "n_data")
     return {field: getattr(problem, field) for field in fields}
 
 

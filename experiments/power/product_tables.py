@@ -5,24 +5,34 @@ from typing import Any
 
 from experiments.power.product import DEFAULT, METHODS
 
+UNSEEN = "unseen"
 TITLES = {
+    UNSEEN: "Problems hardly looked at while choosing",
     "twelve": "Twelve real tables",
     "rest": "Further real tables",
     "toys": "Toys, relabelled",
     "simulated": "Toys, with a simulator and the expected number of events",
 }
-UNSEEN, NEAR_NULL = "\\*", "†"
+NEAR_NULL = "†"
 Found = dict[str, Any]  # of one problem
 Powers = dict[str, Found]  # of each method: levels, seconds
 
 
-def tables(product: dict[str, Any]) -> Iterator[list[str]]:
-    """A table of each kind of problem, then what they come to."""
-    problems = product["problems"]
+def tables(product: dict[str, Any], *, unseen: bool) -> Iterator[list[str]]:
+    """A table of each kind of problem, unseen or not, then what they come to."""
+    problems = {
+        name: found
+        for name, found in product["problems"].items()
+        if (found["table"] == UNSEEN) == unseen
+    }
+    if not problems:
+        return
     for kind, title in TITLES.items():
         of_kind = {name: found for name, found in problems.items() if found["table"] == kind}
         if of_kind:
             yield table(title, of_kind)
+        if _to_find(of_kind):
+            yield [means(title, of_kind)]
     yield notes(problems)
     if said := behind(problems):
         yield [said]
@@ -89,17 +99,29 @@ def _mean(shares: Sequence[dict[Any, float]], of: Any) -> float | None:
     return sum(by_name[of] for by_name in shares) / len(shares)
 
 
+def means(title: str, problems: dict[str, Found]) -> str:
+    """The means at 5 % with their standard errors: of the samples, the problems being fixed."""
+    found = _to_find(problems)
+    text = []
+    for method in METHODS:
+        if all("5 %" in powers(one).get(method, {}) for one in found):
+            of = [powers(one)[method]["5 %"] for one in found]
+            mean = sum(one["share"] for one in of) / len(of)
+            error = sum(one["share"] * (1 - one["share"]) / one["n"] for one in of) ** 0.5 / len(of)
+            text.append(f"{method} {mean:.2f} ± {error:.2f}")
+    return f"{title}, mean power at 5 % and its standard error: {', '.join(text)}."
+
+
 def notes(problems: dict[str, Found]) -> list[str]:
-    """How many samples and toys, and what the marks mean."""
+    """How many samples and toys, and what the mark means."""
     shown = [powers(found) for found in problems.values()]
     n = [one["5 %"]["n"] for by_method in shown for one in by_method.values()]
     toys = sorted({shown_toys(found) for found in problems.values()}, key=int)
     samples = f"{min(n)}" if min(n) == max(n) else f"{min(n)} to {max(n)}"
-    return [
-        f"{samples} samples of each problem, {' or '.join(toys)} toys of each sample.",
-        f"{UNSEEN} at most five samples of their kind were looked at while the default was chosen.",
-        f"{NEAR_NULL} nothing should be found; not counted in means.",
-    ]
+    text = [f"{samples} samples of each problem, {' or '.join(toys)} toys of each sample."]
+    if any(found["near_null"] for found in problems.values()):
+        text.append(f"{NEAR_NULL} nothing should be found; not counted in means.")
+    return text
 
 
 def behind(problems: dict[str, Found]) -> str:
@@ -130,7 +152,7 @@ def best_other(found: Powers) -> str | None:
 
 
 def _label(name: str, found: Found) -> str:
-    marks = UNSEEN * (not found["seen"]) + NEAR_NULL * found["near_null"]
+    marks = NEAR_NULL * found["near_null"]
     sizes = f"{found['n_reference']:,} + {found['n_data']:,} x {found['n_features']}"
     return f"{name}{marks} ({sizes})"
 

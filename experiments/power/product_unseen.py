@@ -1,6 +1,6 @@
-"""Problems that need no files.
+"""Problems hardly looked at while the default was chosen, and that need no files.
 
-At most five samples of their kinds were looked at while the default was chosen.
+At most five samples of a kind were; none of the wine.
 """
 
 from collections.abc import Iterator
@@ -47,11 +47,10 @@ def unseen() -> Iterator[Problem]:
         for name, (plant, share) in PLANTS.items():
             yield Problem(
                 name=f"{n_features}-d {name}" + f" {share:.0%}".replace("%", " %") * (share < 1),
-                table="toys",
+                table="unseen",
                 n_reference=N_REFERENCE,
                 n_data=N_DATA,
                 draw=planted(toy(n_features, plant), N_REFERENCE, N_DATA, share),
-                seen=False,
             )
 
 
@@ -61,9 +60,8 @@ def _hidden(
     """Rows of one kind hidden among all others, of which the reference consists."""
     return Problem(
         name=name,
-        table="rest",
+        table="unseen",
         n_reference=n_reference,
         n_data=n_data,
         draw=planted(Table(rows[~rare], rows[rare]), n_reference, n_data, share),
-        seen=False,
     )

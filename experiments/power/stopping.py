@@ -37,7 +37,7 @@ def both(name: str, number: int) -> dict[str, Any]:
         result = sparker.test(
             reference, data, seed=number, n_toys=N_TOYS, explain=False, progress=False
         )
-    table = np.concatenate([result.statistics[None], result.null_statistics])
+    table = np.vstack([result.statistics, result.null_statistics])
     families = families_of(result.readings)
     found = {"all": rank(table, sparker.harmonic, families).p_value}
     for scale in SCALES:

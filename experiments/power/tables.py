@@ -53,10 +53,11 @@ def results(problems: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def ingredients(problems: dict[str, Any]) -> Iterator[list[str]]:
-    """The kernels' fits judged otherwise, and fitted otherwise."""
-    for problem, found in problems.items():
+    """The kernels' fits judged otherwise, and fitted otherwise, on the paper's toys."""
+    toys = {name: problems[name] for name in ("1-D", "2-D") if name in problems}
+    for problem, found in toys.items():
         yield rows(found["power"], [DEFAULT, *VERDICTS], TITLES[problem])
-    for problem, found in problems.items():
+    for problem, found in toys.items():
         fits = [way for way in SETTINGS if way in found["power"]]
         if len(fits) > 1:
             kernels = [f"{way}, t only" for way in fits if f"{way}, t only" in found["power"]]
@@ -67,7 +68,10 @@ def page(text: str, problems: dict[str, Any], product: dict[str, Any] | None = N
     """The page with its tables made anew; those of the product stay as they are without it."""
     for name, tables in (("results", results), ("ingredients", ingredients)):
         text = put(text, name, tables(problems))
-    return text if product is None else put(text, "product", product_tables.tables(product))
+    if product is not None:
+        for name, unseen in (("unseen", True), ("product", False)):
+            text = put(text, name, product_tables.tables(product, unseen=unseen))
+    return text
 
 
 def put(text: str, name: str, tables: Iterable[list[str]]) -> str:

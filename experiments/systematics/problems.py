@@ -1,8 +1,9 @@
-"""Samples with a known nuisance parameter: an exponential spectrum, and jets.
+"""Samples with a known nuisance parameter: an exponential spectrum, jets, and a threshold.
 
 The spectrum has one column, exponential, whose scale is uncertain by 10 %. The jets are those of
 ``jets_particlenet_169d.npz``: pt, eta, energy, mass and number of constituents, with an energy
-scale (of pt, energy and mass) that is uncertain by 3 %.
+scale (of pt, energy and mass) that is uncertain by 3 %. Energies above a threshold were cut on
+before a scale of 3 % is applied, which moves the threshold.
 """
 
 from collections.abc import Callable
@@ -132,16 +133,22 @@ def threshold(rng: np.random.Generator, nu: float, n_planted: int, other: bool) 
     return Sample(reference, rng.permutation(data), rows(n_reference, 1), rows(n_reference, -1))
 
 
+def above(rows: Rows, nu: float) -> Rows:
+    """Energies above a threshold, which moves with the scale."""
+    return rows * [1 + PER_SIGMA["threshold"] * nu, 1, 1]
+
+
 def declared(problem: str, form: str, sample: Sample) -> list[Systematic]:
     """The systematic of a problem as a function, as shifted samples, or as weights."""
-    move: Callable[[Rows, float], Rows] = scaled if problem == "spectrum" else rescaled
-    assert problem != "threshold" or form == "samples"
+    functions: dict[str, Callable[[Rows, float], Rows]] = {
+        "spectrum": scaled, "jets": rescaled, "threshold": above,
+    }  # fmt: skip
     if form == "function":
-        return [Systematic("scale", function=move)]
+        return [Systematic("scale", function=functions[problem])]
     if form == "samples":
         return [Systematic("scale", up=sample.up, down=sample.down)]
     if form == "the same rows":  # nobody says so
-        own = sample.reference
+        own, move = sample.reference, functions[problem]
         return [Systematic("scale", up=move(own, 1), down=move(own, -1))]
     assert form == "weights"
     assert problem == "spectrum"

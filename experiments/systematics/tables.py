@@ -27,7 +27,6 @@ TITLES = {
 WORST_TITLES = {
     "data alone": "where the data alone suggest, the default",
     "best": "at the best values",
-    "maximised": "the largest p of several, `maximise=True`",
 }
 Sample = dict[str, Any]
 Cells = dict[tuple[str, str, float, str], dict[int, Sample]]
@@ -48,7 +47,7 @@ def refused(found: Cells) -> list[str]:
     counts: dict[str, list[bool]] = defaultdict(list)
     for key, sample in json.loads(RESULT.read_text())["units"].items():
         problem, _, _, form, _ = key.split("; ")
-        if form.startswith("samples"):
+        if form == "samples":
             counts[problem].append("refused" in sample)
     said = (f"{TITLES[one]}, {sum(counts[one])} of {len(counts[one])}" for one in TITLES
             if one in counts)  # fmt: skip
@@ -121,7 +120,7 @@ def pulls(found: Cells) -> list[str]:
     ]
     kinds = dict.fromkeys((problem, form) for problem, kind, _, form in found if kind == "level")
     for problem, form in sorted(kinds, key=lambda one: ([*TITLES].index(one[0]), one[1])):
-        if form == NONE or "maximised" in form:
+        if form == NONE:
             continue
         rows = [
             (nu, *one["pull"], one.get("known", np.nan))

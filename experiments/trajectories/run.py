@@ -8,9 +8,9 @@ and an annealed width. While wide they spread over the space; once narrow they a
 anomalies, each within its sphere of influence of radius ``sigma sqrt(-2 ln alpha)``, until few
 points are left in it.
 
-Here: the same for several starts on random data points, and beside it how many the default finds,
-which looks everywhere at each width. Sample sizes, places and sizes of the clusters, alpha, steps
-and rates are not stated in the paper; ours are on top.
+Here: the same for several starts on random data points, and beside it how many the default's
+kernels find, which explore at each width. Sample sizes, places and sizes of the clusters, alpha,
+steps and rates are not stated in the paper; ours are on top.
 """
 
 from functools import partial
@@ -110,7 +110,7 @@ def measure(quick: bool) -> record.Result:
             "experiment": "trajectories of four kernels, three anomalies in a square",
             "paper": "kernels spread while wide, then end on the three anomalies",
             "ours": f"all three found from {all_three['k']}/{n_starts} starts, "
-            f"{found.mean():.1f} of 3 on average; default {by_default['k']}/{n_starts}, "
+            f"{found.mean():.1f} of 3 on average; exploring {by_default['k']}/{n_starts}, "
             f"{found_by_default.mean():.1f} of 3",
             "68 % interval": ", ".join(
                 f"[{share['low']:.2f}, {share['high']:.2f}]" for share in (all_three, by_default)

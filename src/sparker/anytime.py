@@ -30,6 +30,7 @@ from sparker.result import TestResult
 from sparker.system import archive
 from sparker.system.archive import ArraySpec
 from sparker.system.atomic import whole_file
+from sparker.system.numbers import is_number
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import Encoding
 from sparker.tables.frames import as_table
@@ -136,8 +137,8 @@ class AnytimeMonitor:
         Raises:
             ValueError: if alpha is no level, or the reference cannot be used.
         """
-        if not 0 < alpha < 1:
-            raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
+        if not is_number(alpha, above=0, below=1):
+            raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
         config = from_keywords(dict(settings))
         together.check({*config.features, "anytime"})
         table = as_table("reference", reference)

@@ -1,12 +1,11 @@
 """All that decides a test, beside its two samples."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.calibration.combine import Combination, harmonic
@@ -16,11 +15,11 @@ from sparker.embed import IMAGES, TEXT, Embedder, choose
 from sparker.engine.config import FitConfig
 from sparker.engine.preprocess import Preprocess, decorrelate
 from sparker.engine.widths import WidthConfig
-from sparker.nulls import Scheme, Systematic, Weights, scheme
+from sparker.nulls import Scheme, Simulator, Systematic, Weights, scheme
 from sparker.nulls.inputs import is_pair
 from sparker.statistics.choose import AnyStatistic, as_statistic
 from sparker.statistics.contract import Statistic
-from sparker.system.numbers import is_whole
+from sparker.system.numbers import is_number
 from sparker.tables.rows import INDICATOR, MISSING_VALUES
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class TestConfig:
     """What reference rows must be weighted by to have the density expected of the data: a function
     of rows; a pair, the weights of the reference rows and those that the data rows would have as
     reference rows; or, at the cost of rows, the first alone, as an array or by the name of a column
-    of the reference."""
+    of the reference. A ``Simulator`` of rows needs weights of its pool, too."""
     expected: float | None = None
     """The number of data rows expected; if given, the total count is tested too."""
     systematics: Sequence[Systematic] = ()
@@ -78,10 +77,11 @@ class TestConfig:
     parameters can explain is not called an anomaly."""
     normalisation: float | None = None
     """The relative uncertainty of ``expected``, such as 0.05."""
-    maximise: bool = False
-    """Whether p is the largest p-value over toys at nuisance values within two standard deviations
-    of the best ones, instead of that of toys where the data alone suggest; with K systematics it
-    takes 1 + 4 K times as long."""
+    at: Mapping[str, float] | None = None
+    """Values at which nuisance parameters are fixed, by the names of systematics; the others are
+    fitted. In the units of ``Systematic``: 0 is the nominal reference, +1 and -1 are where ``up``
+    and ``down`` were made, a function is called with this value; ``"normalisation"`` in standard
+    deviations of the expected count."""
     groups: Pair | str | None = None
     """The group of each reference row and of each data row, or the name of a column of both; groups
     stay together."""
@@ -124,14 +124,21 @@ class TestConfig:
 
     def _problems(self) -> list[str]:
         found = []
-        if not is_whole(self.n_toys) or not 1 <= self.n_toys <= MAX_TOYS:
-            found.append(f"n_toys must be a whole number from 1 to {MAX_TOYS:,}, got {self.n_toys}")
-        if not is_whole(self.seed) or not 0 <= self.seed < 2**32:
-            found.append(f"seed must be a whole number between 0 and 2**32 - 1, got {self.seed}")
-        if self.chunk is not None and (
-            not is_whole(self.chunk) or not 1 <= self.chunk <= MAX_CHUNK
-        ):
-            found.append(f"chunk must be a whole number from 1 to {MAX_CHUNK:,}, got {self.chunk}")
+        numbers: dict[str, tuple[str, dict[str, Any]]] = {
+            "n_toys": (f"a whole number from 1 to {MAX_TOYS:,}",
+                       {"least": 1, "most": MAX_TOYS, "whole": True}),
+            "seed": ("a whole number between 0 and 2**32 - 1",
+                     {"least": 0, "below": 2**32, "whole": True}),
+            "chunk": (f"a whole number from 1 to {MAX_CHUNK:,}",
+                      {"least": 1, "most": MAX_CHUNK, "whole": True}),
+            "expected": ("a positive number of data rows", {"above": 0}),
+            "normalisation": ("a positive relative uncertainty", {"above": 0}),
+        }  # fmt: skip
+        for name, (wanted, bounds) in numbers.items():
+            number = getattr(self, name)
+            left_out = number is None and name not in ("n_toys", "seed")
+            if not left_out and not is_number(number, **bounds):
+                found.append(f"{name} must be {wanted}, got {number!r}")
         functions: dict[str, Any] = {"preprocess": self.preprocess, "combine": self.combine}
         for name, value in functions.items():
             if not callable(value):
@@ -148,10 +155,12 @@ class TestConfig:
                 "them to the report, result.report(path, texts=..., images=...)"
             )
         found += self._problems_of_systematics()
+        if isinstance(self.null, Simulator):
+            found += self.null.problems(self.reference_weights)
         stop: Any = self.stop
         if stop is not None and not isinstance(stop, Sequential):
             found.append(f"stop must be a Sequential, got {stop!r}")
-        elif self.stop is not None and is_whole(self.n_toys) and self.n_toys <= self.stop.table:
+        elif self.stop is not None and is_number(self.n_toys, most=self.stop.table):
             found.append(
                 f"n_toys must be more than the {self.stop.table} toys that set the scale where "
                 f"tests stop early, got {self.n_toys}; raise it, or give stop=None"
@@ -167,9 +176,25 @@ class TestConfig:
         twice = sorted({str(name) for name in names if names.count(name) > 1})
         if twice:
             found.append(f"systematics must have different names, but twice there is {twice[0]}")
-        width = self.normalisation
-        if width is not None and not 0 < width < np.inf:
-            found.append(f"normalisation must be a positive relative uncertainty, got {width}")
+        return found + self._problems_of_at(names)
+
+    def _problems_of_at(self, names: list[str]) -> list[str]:
+        at: Any = self.at
+        if at is None:
+            return []
+        if not isinstance(at, Mapping):
+            return [
+                f"at must be values by the names of systematics, such as {{'jes': 1.0}}, got {at!r}"
+            ]
+        found = []
+        for name, value in at.items():
+            if name not in names:
+                near = difflib.get_close_matches(str(name), names, 1)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                there = ", ".join(map(repr, names)) or "none"
+                found.append(f"at names {name!r}{hint}, but the systematics are {there}")
+            if not is_number(value):
+                found.append(f"the value of {name!r} in at must be a finite number, got {value!r}")
         return found
 
     @property
@@ -196,7 +221,7 @@ class TestConfig:
         given = {name for name in (*names, "cluster") if getattr(self, name) is not None}
         given |= {"normalisation"} if self.normalisation is not None else set()
         given |= {"systematics"} if self.systematics or self.normalisation is not None else set()
-        given |= {"maximise"} if self.maximise else set()
+        given |= {"at"} if self.at else set()
         if self.reference_weights is not None:
             given |= {"weights"}
         if is_pair(self.reference_weights):
@@ -229,7 +254,7 @@ class TestKeywords(TypedDict, total=False):
     expected: float | None
     systematics: Sequence[Systematic]
     normalisation: float | None
-    maximise: bool
+    at: Mapping[str, float] | None
     groups: Pair | str | None
     strata: Pair | str | None
     config: FitConfig | None

@@ -3,14 +3,12 @@
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker import together
@@ -23,11 +21,10 @@ from sparker.config import TestConfig, TestKeywords, defaults, from_keywords
 from sparker.findings.explain import Answers, UnexplainedError, explain
 from sparker.findings.interpret import interpret
 from sparker.intake import Intake, two_samples
-from sparker.nulls import Profile, Samples, largest_toy, samples
+from sparker.nulls import Pull, Samples, largest_toy, samples
 from sparker.nulls import scheme as as_scheme
 from sparker.result import TestResult
 from sparker.statistics.contract import Statistic, families_of
-from sparker.system.programs import compiled_programs
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 
@@ -50,7 +47,7 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
             ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``, ``images``,
             ``embed``, ``strict``, ``reference_weights``, ``expected``, ``systematics``,
-            ``normalisation``, ``maximise``, ``groups``, ``strata``, ``config``, ``widths``,
+            ``normalisation``, ``at``, ``groups``, ``strata``, ``config``, ``widths``,
             ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
             ``progress``, ``chunk``, ``cluster``.
 
@@ -66,15 +63,14 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
     began = time.perf_counter()
     config = from_keywords(dict(settings))
     experiment = prepare(reference, data, config)
-    trials = experiment.trials
-    with reporter(config.progress, sum(one.n_toys + 1 for one in trials)) as on_progress:
-        found = conclude(trials, began, on_progress)
+    with reporter(config.progress, experiment.n_toys + 1) as on_progress:
+        found = conclude(experiment, began, on_progress)
     files = [os.fspath(given) for given in (reference, data) if isinstance(given, str | PathLike)]
     return replace(found, files=tuple(files)) if len(files) == 2 else found
 
 
 def conclude(
-    trials: "Sequence[Experiment]",
+    experiment: "Experiment",
     began: float,
     on_progress: Callable[[float], None],
     *,
@@ -82,54 +78,21 @@ def conclude(
 ) -> TestResult:
     """Make the toys and say what they tell; how many and where only up to such a p-value."""
     prepared = time.perf_counter()
-    tested = list(ranked_one_by_one(trials, on_progress))
-    trained = time.perf_counter()
-    # Valid whatever the nuisance values are: the largest p-value.
-    largest, table, ranked = max(tested, key=lambda each: each[2].p_value)
-    timings = {"prepare": prepared - began, "toys": trained - prepared}
-    if ranked.p_value > explain_up_to:
-        largest = largest._replace(config=replace(largest.config, explain=False))
-    found = largest.result(table, ranked, timings, began)
-    if len(trials) == 1:
-        return found
-    return maximised(found, [(one, ranked.p_value) for one, _, ranked in tested])
-
-
-def ranked_one_by_one(
-    trials: "Sequence[Experiment]", on_progress: Callable[[float], None]
-) -> "Iterator[tuple[Experiment, Table, Ranked]]":
-    """Make the toys of each, and rank the data among them."""
-    done = 0
-    for one in trials:
-        # Number 0 is the fit to the data, the others to anomaly-free toys.
-        table = one.run(
-            range(one.n_toys + 1),
-            on_progress=partial(lambda done, n: on_progress(done + n), done),
-            should_stop=partial(
-                lambda one, table: one.config.stop is not None and one.rank(table) is not None, one
-            ),
-        )
-        # Ranks among the toys, one for each width and family, combined and ranked once more.
-        ranked = one.rank(table)
-        assert ranked is not None  # all toys are there, or stop said so
-        yield one, table, ranked
-        done += one.n_toys + 1
-
-
-def maximised(found: TestResult, tested: "Sequence[tuple[Experiment, float]]") -> TestResult:
-    """The result of the largest p-value, with what all of them were."""
-    names = [pull.name for pull in found.nuisances]
-    scan = [
-        {"at": dict(zip(names, one.in_priors.tolist(), strict=True)), "p_value": p}
-        for one, p in tested
-    ]
-    note = (
-        f"p is the largest of {len(scan)} p-values: {scan[0]['p_value']:.4g} with toys as they "
-        "are made by default, and those with toys at nuisance values up to two standard deviations "
-        "around the best ones"
+    # Number 0 is the fit to the data, the others to anomaly-free toys.
+    table = experiment.run(
+        range(experiment.n_toys + 1),
+        on_progress=on_progress,
+        should_stop=lambda table: (
+            experiment.config.stop is not None and experiment.rank(table) is not None
+        ),
     )
-    settings = {**found.settings, "maximised": scan}
-    return replace(found, notes=(*found.notes, note), settings=settings)
+    # Ranks among the toys, one for each width and family, combined and ranked once more.
+    ranked = experiment.rank(table)
+    assert ranked is not None  # all toys are there, or stop said so
+    timings = {"prepare": prepared - began, "toys": time.perf_counter() - prepared}
+    if ranked.p_value > explain_up_to:
+        experiment = experiment._replace(config=replace(experiment.config, explain=False))
+    return experiment.result(table, ranked, timings, began)
 
 
 def _with_settings(function: Callable[..., Any], *positional: str) -> None:
@@ -187,53 +150,20 @@ class Experiment(NamedTuple):
     description: dict[str, Any]
     executor: Executor | None  # other processes that make the toys
     notes: tuple[str, ...]  # what became of the samples
-    profile: Profile | None = None  # the nuisance parameters, at the values that fit best
-    nuisance_values: np.ndarray | None = None  # (K,) those at which the toys are made
-
-    @property
-    def trials(self) -> "list[Experiment]":
-        """With toys at the nuisance values that the data suggest; on request, at others as well."""
-        return [self, *(self.elsewhere() if self.config.maximise else ())]
-
-    def elsewhere(self) -> "Iterator[Experiment]":
-        """The same test at other values of the nuisance parameters, near the best ones."""
-        assert self.profile is not None
-        config, seed = self.config, int(self.config.seed)
-        for number, values in enumerate(self.profile.around(), 1):
-            there = self.profile.nuisances.at(self.profile.given, values, seed, self.profile.error)
-            store = None if config.store is None else Path(config.store) / f"nuisance-{number}"
-            yield planned(
-                replace(config, store=store),
-                self.intake,
-                there,
-                self.statistic,
-                self.profile.nuisances.notes,
-            ).of(self.profile, values)
-
-    def of(self, profile: Profile, toy_values: np.ndarray) -> "Experiment":  # (K,)
-        """With what is known of the nuisance parameters; answers are those at the best values."""
-        return self._replace(observed=profile.samples, profile=profile, nuisance_values=toy_values)
-
-    @property
-    def in_priors(self) -> np.ndarray:  # (K,)
-        """The nuisance values at which toys are made, in units of the priors."""
-        assert self.profile is not None
-        assert self.nuisance_values is not None
-        return self.nuisance_values / self.profile.nuisances.prior
+    pulls: tuple[Pull, ...] = ()  # of the nuisance parameters that were fitted
 
     def run(self, numbers: Sequence[int], **options: Any) -> Table:
         """Make the experiments of these numbers, see ``toys.run``."""
-        with compiled_programs():
-            return toys.run(
-                self.plan.prepared,
-                numbers,
-                seed=int(self.config.seed),
-                chunk=self.chunk,
-                manifest=self.description,
-                store=self.config.store,
-                executor=self.executor,
-                **options,
-            )
+        return toys.run(
+            self.plan.prepared,
+            numbers,
+            seed=int(self.config.seed),
+            chunk=self.chunk,
+            manifest=self.description,
+            store=self.config.store,
+            executor=self.executor,
+            **options,
+        )
 
     def rank(self, table: Table) -> Ranked | None:
         """The verdict, once there is one: after all toys, or when ``stop`` says so."""
@@ -273,7 +203,7 @@ class Experiment(NamedTuple):
         timings["explain"] = time.perf_counter() - explaining
         if self.n_labellings is not None:  # all there are: nothing is left to chance
             found["interval"] = (ranked.p_value, ranked.p_value)
-        if self.profile is not None and answers is not None:
+        if self.pulls and answers is not None:
             unexplained = (AS_IF_KNOWN,)
         found["notes"] = (*self.notes, *table.notes, *found["notes"], *unexplained)
         settings = {
@@ -282,12 +212,13 @@ class Experiment(NamedTuple):
             "labellings": self.n_labellings,
             "combine": plain(config.combine),
             "stop": plain(config.stop),
+            "at": {name: float(value) for name, value in (config.at or {}).items()},
         }
         result = TestResult(
             **found,
             **self.intake.of_result,
             answers=answers,
-            nuisances=() if self.profile is None else self.profile.pulls,
+            nuisances=self.pulls,
             preprocess=plain(config.preprocess),
             combine=plain(config.combine),
             n_labellings=self.n_labellings,
@@ -300,18 +231,17 @@ class Experiment(NamedTuple):
 
     def explain(self, p_value: float, lowered_to: int | None) -> Answers:
         """How many, where, which rows, which columns; of fits at a time, no more than fit."""
-        with compiled_programs():
-            return explain(
-                self.observed,
-                self.statistic,
-                self.plan.prepared,
-                p_value,
-                seed=int(self.config.seed),
-                chunk=None if callable(self.chunk) else lowered_to or self.chunk,
-                group_rows=self.config.scheme.group_rows,
-                encoding=self.intake.encoding,
-                numbers=(self.intake.reference_rows, self.intake.data_rows),
-            )
+        return explain(
+            self.observed,
+            self.statistic,
+            self.plan.prepared,
+            p_value,
+            seed=int(self.config.seed),
+            chunk=None if callable(self.chunk) else lowered_to or self.chunk,
+            group_rows=self.config.scheme.group_rows,
+            encoding=self.intake.encoding,
+            numbers=(self.intake.reference_rows, self.intake.data_rows),
+        )
 
 
 def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experiment:
@@ -332,7 +262,8 @@ def prepare(reference: ArrayLike, data: ArrayLike, config: TestConfig) -> Experi
         return planned(config, intake, observed, statistic)
     profile = intake.nuisances.best(observed, int(config.seed))
     toys = planned(config, intake, profile.toys, statistic, intake.nuisances.notes)
-    return toys.of(profile, profile.toy_values)
+    # Answers are those at the best values.
+    return toys._replace(observed=profile.samples, pulls=profile.pulls)
 
 
 def planned(

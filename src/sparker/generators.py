@@ -25,8 +25,7 @@ from sparker.findings.distance import Distances, held_out
 from sparker.intake import two_samples
 from sparker.nulls import ToySource, samples
 from sparker.statistics.kernels import KernelStatistic
-from sparker.system.numbers import is_whole
-from sparker.system.programs import compiled_programs
+from sparker.system.numbers import is_number
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 from sparker.tables.frames import as_table, library_of
@@ -141,11 +140,10 @@ def _distances(
         )
     rows = np.concatenate([observed.data, observed.reference])
     source = ToySource(rows, _no_toys)
-    with compiled_programs():
-        prepared = prepare(source, config.preprocess, statistic)
-        fit = partial(held_out, statistic, prepared.statistic, prepared.transform(rows), n_data)
-        folds = {"n_folds": n_folds, "n_splits": n_splits}
-        found = fit(observed.weights, **folds, seed=seed, chunk=config.chunk)
+    prepared = prepare(source, config.preprocess, statistic)
+    fit = partial(held_out, statistic, prepared.statistic, prepared.transform(rows), n_data)
+    folds = {"n_folds": n_folds, "n_splits": n_splits}
+    found = fit(observed.weights, **folds, seed=seed, chunk=config.chunk)
     return found, (n_data, n_generated), tuple(one.text for one in intake.cautions)
 
 
@@ -166,5 +164,5 @@ def _check(n_folds: int, n_splits: int) -> None:
         ("n_folds", n_folds, 2, MAX_FOLDS),
         ("n_splits", n_splits, MIN_SPLITS, MAX_SPLITS),
     ):
-        if not is_whole(value) or not least <= value <= most:
-            raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value}")
+        if not is_number(value, least=least, most=most, whole=True):
+            raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value!r}")

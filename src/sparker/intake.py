@@ -8,17 +8,19 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from sparker.config import TestConfig
 from sparker.embed import TEXT, Embedder
-from sparker.engine.sample import in_one_precision
+from sparker.engine.sample import as_weights, in_one_precision
 from sparker.nulls import Nuisances, Scheme, Simulator
+from sparker.nulls.agreement import disagreement
 from sparker.nulls.inputs import Weights, evaluated, is_pair
+from sparker.nulls.simulator import is_one
 from sparker.tables.checks import Caution, cautions, values_out_of_line
-from sparker.tables.columns import listed
+from sparker.tables.columns import NAMELESS, listed
 from sparker.tables.encoding import (
     EMBEDDED,
     NOTHING,
@@ -30,10 +32,10 @@ from sparker.tables.encoding import (
 from sparker.tables.errors import ColumnsError, DataWarning, near, some
 from sparker.tables.frames import as_table, library_of
 from sparker.tables.headers import headers
-from sparker.tables.identifiers import identifier
-from sparker.tables.kinds import Kind, as_texts, is_missing, kind_of
+from sparker.tables.identifiers import NUMBERS
+from sparker.tables.kinds import Kind, as_texts, is_missing
 from sparker.tables.picture_files import PICTURE
-from sparker.tables.problems import missing_in, problem
+from sparker.tables.problems import NO_VALUES, judged, missing_in
 from sparker.tables.rows import (
     DROP,
     ERROR,
@@ -55,6 +57,7 @@ from sparker.varied import (
 )
 
 POOL = "the simulator's pool"
+INDEX = "the first column"
 ENOUGH = 5000
 """Rows, for the median of a column that is never missing."""
 
@@ -95,28 +98,33 @@ class Intake(NamedTuple):
 def two_samples(reference: Any, data: Any, config: TestConfig) -> Intake:
     """Both samples as numbers."""
     first, second = as_table("reference", reference), as_table("data", data)
-    weights: Any = config.reference_weights
+    null, weights = config.null, cast(Any, config.reference_weights)
+    pool, pool_weights = None, cast(Any, None)
+    if isinstance(null, Simulator):
+        pool = null.source
+        given = null.weights if weights is None else weights, null.pool_weights
+        weights, pool_weights = (None if is_one(one) else one for one in given)
+        null = replace(null, weights=None)  # from here on they are those of the test
     if callable(weights):  # of rows as they came, before anything is done to them
         both = _rows_of(reference), _rows_of(data)
         weights = evaluated(weights, *both, len(first.points), len(second.points))
-    beside = [one for one in (config.groups, config.strata, weights) if isinstance(one, str)]
+    named = (config.groups, config.strata, weights, pool_weights)
+    beside = [one for one in named if isinstance(one, str)]
     beside += varied_columns(config.systematics)
     if isinstance(weights, str):
         weights = _beside(first, weights, "reference")
     groups, strata = (_of_both(one, first, second) for one in (config.groups, config.strata))
     tables = {"reference": first, "data": second}
-    pool = config.null.source if isinstance(config.null, Simulator) else None
     if pool is not None and not callable(pool):
         tables[POOL] = as_table(POOL, pool)
+    if isinstance(pool_weights, str):
+        pool_weights = _beside(tables[POOL], pool_weights, POOL)
+    elif callable(pool_weights):
+        pool_weights = pool_weights(_rows_of(pool))
     tables |= varied_tables(config.systematics)
     encoding, compared, encoded, names_rows, noted = _encoded(tables, config, beside)
     points = in_one_precision({of: one.points for of, one in encoded.items()})
     by_name = dict(zip(encoded, points, strict=True))
-    null = config.null
-    if isinstance(null, Simulator) and POOL in tables:
-        null = replace(null, source=by_name[POOL])
-    elif callable(pool):
-        _check_plain(encoding)
     n_rows = {of: len(table.points) for of, table in tables.items()}
     noted += changes(encoding, compared["reference"], compared["data"])
     noted += rows_dropped(encoded, n_rows)
@@ -126,10 +134,16 @@ def two_samples(reference: Any, data: Any, config: TestConfig) -> Intake:
     noted += cautions(points[0], points[1], encoding.names, within=each_alone)
     own, others = encoded["reference"], encoded["data"]
     weights = _kept_of("reference_weights", weights, encoded, n_rows)
+    if isinstance(null, Simulator) and POOL in tables:
+        if pool_weights is not None:
+            pool_weights = as_weights("pool_weights", pool_weights, n_rows[POOL])
+            pool_weights = _of_rows("pool_weights", pool_weights, encoded[POOL].rows, n_rows[POOL])
+        null = replace(null, source=by_name[POOL], pool_weights=pool_weights)
+        noted += _pool_apart(encoding, points[0], weights, null, int(config.seed))
+    elif callable(pool):
+        _check_plain(encoding)
     unknown = _nuisances(config, reference, first, encoding, encoded, by_name, weights)
-    for one in () if unknown is None else unknown.variations:
-        said = one.caution()
-        noted += [] if said is None else [Caution("systematic", said)]
+    noted += [Caution("systematic", said) for said in (unknown.cautions if unknown else ())]
     return Intake(
         reference=points[0],
         data=points[1],
@@ -204,6 +218,31 @@ def _out_of_line(encoding: Encoding, *points: np.ndarray) -> list[Caution]:
     return values_out_of_line(*(part[:, own] for part in points), names=[names[i] for i in own])
 
 
+def _pool_apart(
+    encoding: Encoding, reference: np.ndarray, weights: Any, null: Simulator, seed: int
+) -> list[Caution]:
+    """Note where the pool and the reference, both weighted, have different densities."""
+    if weights is not None:
+        weights = weights[0] if is_pair(weights) else weights
+        weights = as_weights("reference_weights", weights, len(reference))
+    pool: Any = null.source
+    pool_weights: Any = null.pool_weights
+    found = disagreement(reference, weights, pool, pool_weights, seed)
+    if found is None:
+        return []
+    return [
+        Caution(
+            "pool",
+            f"{POOL} and the reference have different densities, most clearly in "
+            f"{called(encoding.labels[found.column])}: p = {found.p_value:.2g} or less "
+            f"(Kolmogorov-Smirnov, {found.n_pool:,} against {found.n_reference:,} rows of equal "
+            "weight, corrected for the number of columns). Toys then differ from the reference "
+            "for that reason, and p is too large if the data do not. Check the weights of both, "
+            "and how the rows of the pool were made",
+        )
+    ]
+
+
 def _check_plain(encoding: Encoding) -> None:
     """Refuse columns that are no numbers beside rows that a function draws."""
     if not encoding.plain:
@@ -239,8 +278,10 @@ def _nuisances(
     return nuisances(
         config.systematics,
         config.normalisation,
+        config.at or {},
         encoded,
         points,
+        encoding.names,
         weights,
         column,
         functioned,
@@ -344,6 +385,7 @@ def _aligned(
         wanted.append(embedded)
         named.append(embedded)
     everywhere = {*calls, *(name for table in tables.values() for name in table.columns)}
+    everywhere |= {NAMELESS for table in tables.values() if table.indexed}
     problems = [
         *(f"- {name}: reference has no such column{near(name, calls)}"
           for name in dict.fromkeys(named) if name not in place),
@@ -391,7 +433,9 @@ def _fitted(
     meant = {*listed(config.keep), *listed(config.columns)}
     known: list[tuple[int, str, int, Kind]] = []
     left_out = [LeftOut(name, "it was to be ignored") for name in listed(config.ignore)]
-    problems, noted = [], []
+    indexes, noted = _indexes(tables, config)
+    left_out += indexes
+    problems = []
     finite = np.all([table.finite for table in tables.values()], axis=0)
     column, embedder = embedded_column(config, tables), config.embedder
     for i, place in enumerate(places):
@@ -401,34 +445,27 @@ def _fitted(
         if lists:
             problems.append(f"- {name}: holds {lists}, not one value a row; make columns of it")
             continue
-        if not finite[i] and all(is_missing(part).all() for part in parts.values()):
-            left_out.append(LeftOut(name, "it has no values"))
-            noted.append(Caution("empty", f"{called(name)} was left out: it has no values"))
-            continue
         key = name if first.columns else str(place)
-        if embedder is not None and key == column:
+        if embedder is not None and key == column and not _is_empty(parts):
             if config.missing == ERROR and (wrong := missing_in(parts)):
                 problems.append(f"- {name}: {wrong}")
             known.append((i, name, place, Kind.TEXT if embedder.of == TEXT else Kind.IMAGE))
             continue
-        two = [one for of, one in parts.items() if of != POOL and not of.startswith(VARIED)]
-        why = None if key in meant else identifier(name if first.columns else "", two)
-        if why is not None:
-            left_out.append(LeftOut(name, f"it {why}"))
-            noted.append(
-                Caution(
-                    "identifier",
-                    f"{called(name)} was left out: it {why}; keep=[{key!r}] (--keep {key}) "
-                    "compares it all the same",
-                )
-            )
-            continue
-        kind = kind_of(list(parts.values()))
-        wrong = "" if finite[i] else problem(kind, parts, config.missing)
-        if wrong:
+        found = judged(
+            name if first.columns else "",
+            parts,
+            config.missing,
+            own=[of for of in parts if of != POOL and not of.startswith(VARIED)],
+            meant=key in meant,
+            finite=bool(finite[i]),
+        )
+        if found.left_out:
+            left_out.append(LeftOut(name, f"it {found.left_out}"))
+            noted.append(_why_left_out(name, key, found.left_out))
+        elif wrong := found.problem or _written_in_two_ways(tables, i):
             problems.append(f"- {name}: {wrong}")
-            continue
-        known.append((i, name, place, kind))
+        else:
+            known.append((i, name, place, found.kind))
     if problems:
         n, them = len(problems), "them" if len(problems) > 1 else "it"
         raise ColumnsError(
@@ -455,6 +492,43 @@ def _fitted(
         columns.append(fit(name, place, kind, own))
     encoding = Encoding(tuple(columns), tuple(left_out), bool(first.columns), n_columns)
     return encoding, kept, noted
+
+
+def _is_empty(parts: dict[str, np.ndarray]) -> bool:
+    return all(is_missing(part).all() for part in parts.values())
+
+
+def _why_left_out(name: str, key: str, why: str) -> Caution:
+    said = f"{called(name)} was left out: it {why}"
+    if why == NO_VALUES:
+        return Caution("empty", said)
+    return Caution("identifier", f"{said}; keep=[{key!r}] (--keep {key}) compares it all the same")
+
+
+def _written_in_two_ways(tables: dict[str, Table], place: int) -> str:
+    """That a column is percentages in some tables and plain numbers in others."""
+    shares = [of for of, table in tables.items() if place in table.percent]
+    plain = [
+        of
+        for of, table in tables.items()
+        if shares and of not in shares and not is_missing(table.column(place)).all()
+    ]
+    if not plain:
+        return ""
+    return (
+        f"percentages in {' and '.join(shares)}, and plain numbers in {' and '.join(plain)}; write "
+        "all of them in one way"
+    )
+
+
+def _indexes(tables: dict[str, Table], config: TestConfig) -> tuple[list[LeftOut], list[Caution]]:
+    """That first columns without names, which number rows, were left out."""
+    found = [of for of, table in tables.items() if table.indexed]
+    if not found or NAMELESS in listed(config.ignore):
+        return [], []
+    said = f"{INDEX} of {' and '.join(found)} was left out: it {NUMBERS}"
+    remedy = "; to leave it out without this warning, ignore it: ignore=[''] (--ignore '')"
+    return [LeftOut(INDEX, f"it {NUMBERS}")], [Caution("identifier", said + remedy)]
 
 
 def embedded_column(config: TestConfig, tables: dict[str, Table]) -> str | None:

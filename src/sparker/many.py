@@ -26,6 +26,7 @@ from sparker.detect import conclude, prepare
 from sparker.findings.many import Many, SampleOutcome
 from sparker.findings.words import LEVEL
 from sparker.result import TestResult
+from sparker.system.numbers import is_number
 from sparker.system.progress import OnProgress, reporter
 from sparker.system.versions import versions
 from sparker.tables.frames import as_table
@@ -95,8 +96,8 @@ def test_many(
     began = time.perf_counter()
     config = from_keywords({"stop": Sequential(), **settings})
     given = named(samples)
-    if not 0 < fdr < 1:
-        raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
+    if not is_number(fdr, above=0, below=1):
+        raise ValueError(f"fdr must lie between 0 and 1, got {fdr!r}")
     n_aside = 0 if config.stop is None else config.stop.table
     if "n_toys" not in settings:
         config = replace(config, n_toys=max(300, int(np.ceil(len(given) / fdr)) - 1 + n_aside))
@@ -171,7 +172,7 @@ def _tested(
         with quietly():
             experiment = prepare(reference, given[name], config)
             return conclude(
-                experiment.trials,
+                experiment,
                 began,
                 lambda done: on_progress(n_before + done),
                 explain_up_to=explain_up_to,

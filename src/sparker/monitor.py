@@ -31,6 +31,7 @@ from sparker.result import TestResult
 from sparker.system import archive
 from sparker.system.atomic import whole_file
 from sparker.system.digest import digest_of_plain
+from sparker.system.numbers import is_number
 from sparker.system.progress import reporter
 from sparker.tables.frames import as_table
 from sparker.tables.kinds import as_texts, is_missing
@@ -306,7 +307,7 @@ class Monitor:
         reference, note = self._part(n_rows, seed)
         with reporter(config.progress, config.n_toys + 1) as on_progress:
             found = conclude(
-                prepare(reference, batch, config).trials, began, on_progress, explain_up_to=level
+                prepare(reference, batch, config), began, on_progress, explain_up_to=level
             )
         return replace(found, notes=(*note, *found.notes))
 
@@ -335,10 +336,10 @@ def fewest_toys(alpha: float, looks: int | None, stop: Sequential | None) -> int
 
 
 def _check_level(alpha: float, looks: int | None) -> None:
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha}")
-    if looks is not None and (looks != int(looks) or not 1 <= looks <= MAX_LOOKS):
-        raise ValueError(f"looks must be a whole number from 1 to {MAX_LOOKS:,}, got {looks}")
+    if not is_number(alpha, above=0, below=1):
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
+    if looks is not None and not is_number(looks, whole=True, least=1, most=MAX_LOOKS):
+        raise ValueError(f"looks must be a whole number from 1 to {MAX_LOOKS:,}, got {looks!r}")
 
 
 def _check_toys(n_toys: int, alpha: float, looks: int | None, stop: Sequential | None) -> None:

@@ -18,7 +18,7 @@ from sparker.detect import test
 from sparker.engine.sample import as_points
 from sparker.findings.power import Power, PowerStudy
 from sparker.intake import pools
-from sparker.system.numbers import is_whole
+from sparker.system.numbers import is_number
 from sparker.system.progress import reporter
 from sparker.system.versions import versions
 from sparker.tables.errors import DataWarning
@@ -66,8 +66,10 @@ def power_study(
     """
     _check(alpha, fractions, n_toys, settings)
     for name, value in (("n_reference", n_reference), ("n_data", n_data), ("n_tests", n_tests)):
-        if not is_whole(value) or not 1 <= value <= MAX_COUNT:
-            raise ValueError(f"{name} must be a whole number from 1 to {MAX_COUNT:,}, got {value}")
+        if not is_number(value, least=1, most=MAX_COUNT, whole=True):
+            raise ValueError(
+                f"{name} must be a whole number from 1 to {MAX_COUNT:,}, got {value!r}"
+            )
     # What is done with columns is decided once, on both pools together; samples are numbers.
     of_tables = {name: settings.pop(name) for name in OF_TABLES if name in settings}
     background, anomalies = _checked(reference, anomaly, n_reference + n_data, of_tables)
@@ -166,9 +168,9 @@ def _rows(source: np.ndarray | Source, rng: np.random.Generator, n: int) -> np.n
 
 
 def _check(alpha: float, fractions: Sequence[float], n_toys: int, settings: dict[str, Any]) -> None:
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
-    if not len(fractions) or any(not 0 <= fraction <= 1 for fraction in fractions):
+    if not is_number(alpha, above=0, below=1):
+        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
+    if not len(fractions) or not all(is_number(one, least=0, most=1) for one in fractions):
         raise ValueError(f"fractions must lie between 0 and 1, got {list(fractions)}")
     if alpha < 1 / (n_toys + 1):
         raise ValueError(

@@ -28,11 +28,13 @@ FEATURES = {
     "expected": Feature("expected", "--expected"),
     "systematics": Feature("systematics", "--systematic"),
     "normalisation": Feature("normalisation", "--normalisation"),
-    "maximise": Feature("maximise", "--maximise"),
+    "at": Feature("at", "--at"),
     "null": Feature("null", "--null"),
     "simulator": Feature("null=Simulator(...)", "--null simulator"),
     "simulator by name": Feature("'simulator'", "--null simulator"),
     "pool": Feature("the rows of a Simulator", "--pool"),
+    "pool_unweighted": Feature("pool_weights=1", "--pool-unweighted"),
+    "simulator weights": Feature("weights of a Simulator", "--weights"),
     "statistic": Feature("another statistic", "--statistic"),
     "config": Feature("config", "--config"),
     "kernels": Feature("config", "--kernels"),
@@ -79,7 +81,6 @@ CONFLICTS: dict[frozenset[str], str] = {
     frozenset({"systematics", "groups"}): OF_ROWS,
     frozenset({"systematics", "strata"}): OF_ROWS,
     frozenset({"systematics", "simulator"}): "its toys know nothing of nuisance parameters",
-    frozenset({"maximise", "some toys"}): "toys of several nuisance values are not merged",
     frozenset({"simulator", "groups"}): AS_THEY_COME,
     frozenset({"simulator", "strata"}): AS_THEY_COME,
     frozenset({"simulator", "group_rows"}): AS_THEY_COME,
@@ -119,6 +120,7 @@ CONFLICTS: dict[frozenset[str], str] = {
         frozenset({name, "systematics"}): "nuisance parameters are fitted to one sample"
         for name in ("many", "closest", "anytime")
     },
+    frozenset({"power", "simulator weights"}): ANEW,
     **{
         frozenset({"closest", name}): "a distance is no test, and has no toys"
         for name in ("null", "stop", "store", "cluster")
@@ -147,10 +149,11 @@ CONFLICTS: dict[frozenset[str], str] = {
 
 NEEDS: dict[tuple[str, str], str] = {
     ("normalisation", "expected"): "it is the uncertainty of that",
-    ("maximise", "systematics"): "it is over the values of nuisance parameters",
+    ("at", "systematics"): "it fixes the values of nuisance parameters",
     ("group_rows", "groups"): "it says how many rows of a group take part",
     ("data_weights", "weights"): "weights of both samples are compared",
     ("pool", "simulator"): "its rows are what the simulator gives",
+    ("pool_unweighted", "pool"): "it says that its rows need no weights",
     ("simulator by name", "pool"): "its rows are what the simulator gives",
     ("images", "report"): "they are shown there",
     ("observables", "report"): "they are shown there",

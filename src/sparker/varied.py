@@ -1,6 +1,6 @@
 """Systematic uncertainties as users bring them, in the numbers of the test."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,12 @@ import numpy as np
 from sparker.engine.sample import as_weights
 from sparker.nulls import Nuisances, Systematic
 from sparker.nulls.density_ratio import Weighted
-from sparker.nulls.morphing import Ends, Steps, redrawn
-from sparker.nulls.systematics import Moved, Sampled, Scaled, Variation, shifted
+from sparker.nulls.systematics import Moved, Sampled, Scaled, Variation
 from sparker.tables.encoding import Encoding
 from sparker.tables.errors import ColumnsError
 from sparker.tables.frames import as_table, is_frame
 from sparker.tables.rows import Encoded, more_rows
+from sparker.tables.supports import beyond_edges, in_words
 from sparker.tables.table import Table
 
 VARIED = "systematic "
@@ -67,21 +67,29 @@ def _alike(moved: np.ndarray, own: np.ndarray) -> bool:  # (N, d), (N, d)
     return bool(np.all(to_own <= ALIKE * to_other))
 
 
+GIVE_ROWS = (
+    "Give the rows of the reference themselves, moved (paired=True; moved: on the command line), "
+    "or a function of the parameter"
+)
+
+
 def nuisances(
     systematics: Sequence[Systematic],
     normalisation: float | None,
+    at: Mapping[str, float],
     encoded: dict[str, Encoded],
     points: dict[str, np.ndarray],
+    names: Sequence[str],
     weights: Any,  # (N_R,) of the reference, a pair, or None
     column: Callable[[Any], np.ndarray],
     functioned: Callable[[dict[str, float]], np.ndarray],
     seed: int,
 ) -> Nuisances | None:
-    """All of them, or None where there are none.
+    """All of them, or None where there are none; those in ``at`` are fixed at these values.
 
-    ``points`` are the rows of all samples by name. ``column`` gives the weights of the reference
-    rows by the name of a column, or those of all rows cut to the rows that are left, ``functioned``
-    the reference rows as functions move them.
+    ``points`` are the rows of all samples by name, ``names`` their columns. ``column`` gives the
+    weights of the reference rows by the name of a column, or those of all rows cut to the rows that
+    are left, ``functioned`` the reference rows as functions move them.
     """
     _check_paired([one for one in systematics if one.paired], encoded)
     reference = points["reference"]
@@ -90,75 +98,89 @@ def nuisances(
         own = as_weights("reference_weights", own, len(reference)).astype(float)
     nominal = Weighted(reference, own)
     found: list[Variation] = []
-    steps: dict[str, Steps] = {}
-    morphed: dict[str, Ends] = {}
-    left_over: list[str] = []
-    too_few: list[str] = []
+    steps: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    notes, cautions, problems = [], [], []
     for one in systematics:
         prior = float(one.prior)
         up, down = (points.get(_called(one, way)) for way in ("up", "down"))
         if one.function is not None:
             found.append(Moved(one.name, prior))
         elif up is None:
-            found.append(_weighted(one, nominal, column, seed))
+            found.append(weighted := _weighted(one, nominal, column, seed))
+            cautions += _cautions(weighted, names)
         elif one.paired or (one.paired is None and _recognised(one, encoded)):
-            said = None if one.paired else RECOGNISED
             further = up.astype(float) - reference
-            back = -further if down is None else down.astype(float) - reference
-            steps[one.name] = Steps(further, back)
-            found.append(Moved(one.name, prior, said))
-        elif min(len(end) for end in (up, down) if end is not None) < MIN_ROWS:
-            too_few.append(one.name)
+            steps[one.name] = further, -further if down is None else down.astype(float) - reference
+            found.append(Moved(one.name, prior))
+            notes += [] if one.paired else [f"systematic {one.name}: {RECOGNISED}"]
         else:
             ends = Weighted(up), None if down is None else Weighted(down)
-            n_rows = _as_good_as(len(reference), len(points["data"]))
-            variation, there, fits = shifted(one.name, prior, nominal, *ends, seed, n_rows)
-            found.append(variation)
-            if there is not None:
-                steps[one.name] = there
-                morphed[one.name] = up, down
-            left_over += [] if fits else [one.name]
-    if too_few:
-        raise ValueError(
-            f"samples at +1 and -1 must have {MIN_ROWS} rows or more to learn from, those of "
-            f"systematic {', '.join(too_few)} have fewer"
-        )
-    if left_over:
-        raise ValueError(
-            f"of systematic {', '.join(left_over)}: neither moving nor weighting the rows of the "
-            "reference makes them what up and down are, and what is left over would be called an "
-            "anomaly. Give the rows of the reference themselves, moved (paired=True; moved: on the "
-            "command line), weights of its rows, or a function of the parameter"
-        )
+            found.append(other := Sampled(one.name, prior, nominal, *ends, (0.0, 0.0), seed))
+            wrong = _wrong(other, names)
+            problems += wrong
+            cautions += [] if wrong else _cautions(other, names)
+    if problems:
+        raise ValueError(f"{'; '.join(problems)}. {GIVE_ROWS}")
     if normalisation is not None:
         found.append(Scaled("normalisation", 1.0, float(normalisation)))
     if not found:
         return None
-    moving = {one.name: one.prior for one in found if one.moves}
-    if not moving:
-        return Nuisances(tuple(found))
 
     def moved(values: dict[str, float]) -> np.ndarray:  # (N_R, d)
         rows = functioned(values).astype(float)
-        for name, there in steps.items():
-            rows = there.moved(rows, values[name])
+        for name, (further, back) in steps.items():
+            rows = rows + abs(values[name]) * (further if values[name] >= 0 else back)
         return rows.astype(reference.dtype, copy=False)
 
-    def unsure(number: int, values: dict[str, float]) -> np.ndarray:  # (N_R, d)
-        off = np.zeros(reference.shape)
-        for name, ends in morphed.items():
-            other = redrawn(number, steps[name], reference, nominal.own, ends, seed)
-            for sign, one in ((1, other), (-1, steps[name])):
-                off += sign * one.moved(reference.astype(float), values[name])
-        return off
-
-    _check(moved, moving, reference)
-    return Nuisances(tuple(found), moved, unsure if morphed else None)
+    moving = {one.name: one.prior for one in found if one.moves}
+    if moving:
+        cautions += _check(moved, moving, nominal, names)
+    fixed = {name: float(value) for name, value in at.items()}
+    if fixed:
+        values = ", ".join(f"{name} = {value:g}" for name, value in fixed.items())
+        notes.append(f"nuisance parameters at fixed values, not fitted: {values}")
+    return Nuisances(tuple(found), moved if moving else None, fixed, tuple(notes), tuple(cautions))
 
 
-def _as_good_as(n_reference: int, n_data: int) -> float:
-    """So many rows, half of them data, tell two densities apart as well as these do."""
-    return 4 * n_reference * n_data / (n_reference + n_data)
+def _wrong(other: Sampled, names: Sequence[str]) -> list[str]:
+    """Why other rows cannot be learned from, if they cannot."""
+    if min(len(end.rows) for end in other.ends.values()) < MIN_ROWS:
+        why = f"samples at +1 and -1 must have {MIN_ROWS} rows or more to learn from"
+    elif beyond := _beyond(other.nominal, other.ends, names):
+        why = (
+            f"{beyond}. Weights of the reference rows, which is what other samples tell, move no "
+            "edge, and p would be too small"
+        )
+    elif not other.fits:
+        why = (
+            "weighting the rows of the reference does not make them what up and down are, and what "
+            "is left over would be called an anomaly"
+        )
+    else:
+        return []
+    return [f"systematic {other.name}: {why}"]
+
+
+def _cautions(weighted: Sampled, names: Sequence[str]) -> list[str]:
+    """What weights of the reference rows cannot do."""
+    found = []
+    if beyond := _beyond(weighted.nominal, weighted.ends, names):
+        found.append(
+            f"systematic {weighted.name}: {beyond}; weights move no edge, and p is too small if "
+            "the parameter does"
+        )
+    if said := weighted.caution():
+        found.append(said)
+    return [f"{one}. {GIVE_ROWS}" for one in found]
+
+
+def _beyond(nominal: Weighted, ends: Mapping[str, Weighted], names: Sequence[str]) -> str:
+    """Where rows of the reference lie beyond those of an end, or the other way; in words."""
+    found = []
+    for name, end in ends.items():
+        both = {"the reference": nominal, name: end}
+        found += beyond_edges({of: one.rows[one.own > 0] for of, one in both.items()})
+    return in_words(sorted(found, key=lambda one: -one.n_rows), names)
 
 
 def _weighted(
@@ -249,15 +271,20 @@ def _in_order(there: Encoded, own: Encoded) -> bool:
 def _check(
     moved: Callable[[dict[str, float]], np.ndarray],
     moving: dict[str, float],  # and the priors
-    nominal: np.ndarray,
-) -> None:
-    """Refuse functions that change the nominal rows, do nothing, or draw random numbers."""
+    nominal: Weighted,
+    names: Sequence[str],
+) -> list[str]:
+    """Refuse functions that change the nominal rows, do nothing, or draw random numbers.
+
+    Cautions tell of edges that move.
+    """
     zero = dict.fromkeys(moving, 0.0)
-    spread = nominal.std(0, np.float64) + np.finfo(nominal.dtype).tiny
-    problems = []
+    rows = nominal.rows
+    spread = rows.std(0, np.float64) + np.finfo(rows.dtype).tiny
+    problems, cautions = [], []
     for name, prior in moving.items():
         alone = moved(zero)
-        if np.any(np.abs(alone - nominal) > SAME * spread + SAME * np.abs(nominal)):
+        if np.any(np.abs(alone - rows) > SAME * spread + SAME * np.abs(rows)):
             raise ColumnsError(
                 f"at 0 the systematics {', '.join(zero)} must give the reference "
                 "rows as they are; they give others"
@@ -269,8 +296,19 @@ def _check(
                             "draw no random numbers, or the same for each row")  # fmt: skip
         elif np.array_equal(first, alone):
             problems.append(f"systematic {name} moves no column that is compared")
+        back = moved({**zero, name: -prior})
+        ends = {f"it at {sign}{prior:g}": Weighted(there, nominal.weights)
+                for sign, there in (("+", first), ("-", back))}  # fmt: skip
+        if beyond := _beyond(nominal, ends, names):
+            cautions.append(
+                f"systematic {name}: {beyond}, so that an edge moves with the rows. If rows are "
+                "selected by a cut there, the edge of the data does not move, and p is too small; "
+                "then give other samples at +1 and -1, selected after the shift (up, down; files: "
+                "on the command line)"
+            )
     if problems:
         raise ColumnsError("; ".join(problems))
+    return cautions
 
 
 def _called(one: Systematic, way: str) -> str:

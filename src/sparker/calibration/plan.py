@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.calibration.settings import OPTIONS, fingerprint, plain
+from sparker.engine.compiled import limit_programs
 from sparker.engine.preprocess import Preprocess, Transform
 from sparker.engine.toys import Toys
 from sparker.nulls import Samples, Scheme, ToySource
@@ -38,6 +39,7 @@ class Plan(NamedTuple):
 def prepare(source: ToySource, preprocess: Preprocess, statistic: Statistic) -> PreparedToys:
     """Fix the preprocessing and the statistic's settings, on rows without labels."""
     check_process()
+    limit_programs()
     transform = preprocess(source.basis)
     fitted = transform(source.basis)
 
@@ -100,8 +102,7 @@ def _nuisances(tilt: Tilt | None) -> str | None:
     if tilt is None:
         return None
     motion = np.empty(0) if tilt.motion is None else tilt.motion
-    off = np.empty(0) if tilt.unsure is None else tilt.unsure(1)
-    return digest(tilt.slope, tilt.bend, tilt.base, tilt.prior, motion, off)
+    return digest(tilt.slope, tilt.bend, tilt.base, tilt.prior, motion)
 
 
 def _digest(array: np.ndarray | None) -> str | None:

@@ -29,6 +29,7 @@ from sparker.calibration.pvalues import (
     tied_scores,
 )
 from sparker.calibration.stages import staged
+from sparker.system.numbers import is_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +43,10 @@ class Sequential:
     """Toys set aside to put the columns on one scale."""
 
     def __post_init__(self) -> None:
-        if self.exceedances < 1:
-            raise ValueError(f"exceedances must be at least 1, got {self.exceedances}")
-        if self.table < 10:
-            raise ValueError(f"table must be at least 10 toys, got {self.table}")
+        if not is_number(self.exceedances, least=1, whole=True):
+            raise ValueError(f"exceedances must be at least 1, got {self.exceedances!r}")
+        if not is_number(self.table, least=10, whole=True):
+            raise ValueError(f"table must be at least 10 toys, got {self.table!r}")
 
     def rank(
         self,

@@ -13,16 +13,16 @@ from sparker.cli.options import (
     annealed_option,
     check_together,
     column_options,
-    comma_list,
     fit_options,
     fit_settings,
+    names_option,
     read_two,
     statistic_option,
     table_options,
     table_settings,
 )
 from sparker.cli.outputs import Attempts, check_outputs, check_picture, save_picture
-from sparker.cli.pictures import of_rows, picture_column, picture_files
+from sparker.cli.pictures import of_rows, picture_column, picture_files, picture_folder
 from sparker.cli.speak import to_json
 from sparker.cli.terminal import (
     BadInput,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--data", help="The data file, for texts, pictures and observables.")
 @click.option("--text", help="Column of --data with a text for each row.")
 @click.option("--images", help="Column of --data with picture files, or a folder of one a row.")
-@click.option("--observables", callback=comma_list, help="Columns of --data with numbers.")
+@names_option("--observables", help="Columns of --data with numbers.")
 @column_options
 @click.option("--alpha", type=A_LEVEL)
 def report(result: Path, output: Path, **options: Any) -> None:
@@ -56,7 +56,7 @@ def report(result: Path, output: Path, **options: Any) -> None:
     from sparker.result import TestResult
 
     data, text, images = (options[name] for name in ("data", "text", "images"))
-    check_outputs({"--output": output}, [result, data])
+    check_outputs({"--output": output}, [result, data, *picture_folder(images)])
     observables = options["observables"]
     if data is None and (text or images or observables):
         raise BadInput("--text, --images and --observables need the data; name its file by --data")
@@ -72,6 +72,7 @@ def report(result: Path, output: Path, **options: Any) -> None:
             key=options["key"],
         )
         shown = picture_files(images, pictures, data, table)
+        check_outputs({"--output": output}, shown or ())
         if found.data_rows is not None and len(table.points) <= found.data_rows.max():
             raise BadInput(f"{data} has fewer rows than the data that were tested")
         table, shown = of_rows(found.data_rows, table, shown)
@@ -186,11 +187,9 @@ def _number(value: float | None) -> str:
 @click.command()
 @click.argument("reference")
 @click.argument("anomalies")
-@click.option(
+@names_option(
     "--fractions",
-    default="0,0.01,0.02,0.05",
-    show_default=True,
-    callback=comma_list,
+    default=("0,0.01,0.02,0.05",),
     help="Shares of anomalies in the data, separated by commas.",
 )
 @click.option(

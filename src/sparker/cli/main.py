@@ -7,6 +7,7 @@ could not be written, 3 an error of ours, 130 interrupted, 143 terminated; of ``
 
 import sys
 import traceback
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any
 
@@ -15,12 +16,14 @@ import click
 from sparker.cli import calibrate, closest, demo, look, share, test, watch
 from sparker.cli.endings import end, quick_endings
 from sparker.cli.errors import explained
+from sparker.cli.options import refuse_repeats
 from sparker.cli.terminal import (
     BadInput,
     discard_output,
     note,
     open_streams,
     printable_errors,
+    reader_may_leave,
     warnings_as_notes,
 )
 
@@ -34,11 +37,27 @@ class _Commands(click.Group):
         """As a program, which owns its process."""
         open_streams()
         with quick_endings():
-            return super().__call__(*args, **kwargs)
+            try:
+                return super().__call__(*args, **kwargs)
+            except OSError as error:  # of stdout, which was to show help, or of stderr
+                with suppress(OSError):
+                    note(f"Error: stdout: {error.strerror or error}")
+                sys.exit(BadInput.exit_code)
+            finally:
+                with suppress(OSError), reader_may_leave():
+                    pass  # or Python would end with an exit code of its own
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with printable_errors():
             return super().make_context(*args, **kwargs)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_repeats(command, rest, ctx)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         with printable_errors(), warnings_as_notes():

@@ -13,7 +13,9 @@ from click.core import ParameterSource
 
 from sparker import together
 from sparker.calibration.combine import RULES
-from sparker.cli.terminal import BadInput
+from sparker.cli.errors import plain
+from sparker.cli.terminal import BadInput, note
+from sparker.system.cache_folder import is_off, root
 
 if TYPE_CHECKING:
     from sparker import tables
@@ -21,11 +23,39 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def comma_list(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
-    """A click callback: names separated by commas; of nothing, that of a column without one."""
-    if value is None:
-        return []
-    return [name.strip() for name in value.split(",") if name.strip()] or [""]
+def comma_lists(
+    ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> list[str]:
+    """A click callback: names separated by commas, of all times that an option is given.
+
+    Nothing is the name of a column without one.
+    """
+    return [name.strip() for given in value for name in given.split(",")]
+
+
+def names_option(
+    name: str, help: str, default: tuple[str, ...] = ()
+) -> Callable[[Command], Command]:
+    """An option of names separated by commas, which add up where it is given several times."""
+    return click.option(
+        name, multiple=True, callback=comma_lists, default=default, show_default=True, help=help
+    )
+
+
+def refuse_repeats(command: click.Command, arguments: list[str], parent: click.Context) -> None:
+    """Refuse a second value for an option that takes one: the first would be lost."""
+    context = click.Context(command, parent, info_name=command.name)
+    try:
+        _, _, given = command.make_parser(context).parse_args([*arguments])
+    except click.UsageError:  # which is said when the command begins
+        return
+    for one in given:
+        if isinstance(one, click.Option) and not (one.multiple or one.count or one.is_flag):
+            n = given.count(one)
+            if n > 1:
+                raise click.UsageError(
+                    f"{one.opts[0]} is given {n} times, and takes one value; give it once", context
+                )
 
 
 def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -55,15 +85,13 @@ A_SEED = click.IntRange(0, 2**32 - 1)
 A_LEVEL = Real(0, 1, min_open=True, max_open=True)
 
 column_options = options(
-    click.option(
-        "--columns", callback=comma_list, help="The features, separated by commas; all if not."
-    ),
-    click.option("--ignore", callback=comma_list, help="Columns that are no features."),
+    names_option("--columns", help="The features, separated by commas; all if not."),
+    names_option("--ignore", help="Columns that are no features, separated by commas."),
     click.option("--key", help="Which dataset, array or tree, where a file has several."),
 )
 
 table_options = options(
-    click.option("--keep", callback=comma_list,
+    names_option("--keep",
                  help="Columns that look like identifiers, to be compared all the same."),
     click.option("--missing", default="indicator", show_default=True,
                  type=click.Choice(["indicator", "drop", "error"]),
@@ -177,10 +205,24 @@ def _was_given(name: str, value: Any) -> bool:
     return not is_default(name) and not own and value not in (None, False, [])
 
 
+def keep_programs() -> None:
+    """Keep compiled programs in the user's cache folder, unless JAX was given one."""
+    import jax
+
+    from sparker.system.compile_cache import enable_compilation_cache
+
+    if is_off() or jax.config.values["jax_compilation_cache_dir"] is not None:
+        return
+    try:
+        enable_compilation_cache(root() / "compiled")
+    except OSError as error:
+        note(f"Compiled programs are not kept for the next time: {plain(error)}.")
+
+
 def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
     """Take ``fit_options`` and the statistic out of a command's options, as the library knows them.
 
-    The device is chosen here, before anything runs on one.
+    The device is chosen here, before anything runs on one, and where programs are kept.
     """
     import jax
 
@@ -190,6 +232,7 @@ def fit_settings(options: dict[str, Any], *, anneal: bool) -> dict[str, Any]:
     from sparker.presets import annealed
     from sparker.statistics.choose import named
 
+    keep_programs()
     device = options.pop("device")
     if device is not None:
         platform, before = {"gpu": "cuda"}.get(device, device), jax.config.values["jax_platforms"]

@@ -25,7 +25,8 @@ def check_outputs(
 ) -> None:
     """Say now, not after the calibration, what could not be written or would be lost.
 
-    Outputs and folders go by what the user calls them, such as ``--save``.
+    Outputs and folders go by what the user calls them, such as ``--save``. Of inputs that are
+    folders, no file may be overwritten.
     """
     read = {_identity(file): file for given in inputs if given for file in _files(given)}
     taken: dict[object, str] = {}
@@ -121,7 +122,10 @@ def _folder(name: str, path: Path | None) -> Iterator[str]:
 
 
 def _files(given: str | Path) -> Iterator[Path]:
-    """The file that is meant, with or without the name of a table in it."""
+    """The file that is meant, with or without the name of a table in it; of a folder, all in it."""
+    if os.path.isdir(given):
+        yield from Path(given).iterdir()
+        return
     yield Path(given)
     inner, _, key = str(given).rpartition(":")
     if inner and key:

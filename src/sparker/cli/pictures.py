@@ -22,6 +22,21 @@ def picture_column(images: str | None, data: str, key: str | None) -> str | None
         return images if images in source.every else None
 
 
+def picture_folder(images: str | None) -> list[str]:
+    """The folder of pictures, if that is what --images names."""
+    return [images] if images and Path(images).is_dir() else []
+
+
+def compared_pictures(column: str | None, *tables: "Table") -> list[Path]:
+    """The files that a column of these tables names, whether they are there or not."""
+    return [
+        Path(table.folder or "", str(name))
+        for table in tables
+        if column in table.columns
+        for name in table.column(table.columns.index(column))
+    ]
+
+
 def picture_files(
     images: str | None, column: str | None, data: str, table: "Table"
 ) -> list[Path] | None:

@@ -51,6 +51,29 @@ class SystematicType(click.ParamType):  # type: ignore[type-arg]
         return Given(name.strip(), kind, parts, prior)
 
 
+class FixedType(click.ParamType):  # type: ignore[type-arg]
+    """A value of a nuisance parameter."""
+
+    name = "NAME=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        """Take it apart.
+
+        >>> FixedType().convert("jes=-1", None, None)
+        ('jes', -1.0)
+        """
+        name, _, number = str(value).rpartition("=")
+        try:
+            found = float(number)
+        except ValueError:
+            found = math.nan
+        if not name.strip() or not math.isfinite(found):
+            self.fail(f"{value!r} is not NAME=VALUE with a finite number.", param, ctx)
+        return name.strip(), found
+
+
 systematic_options = options(
     click.option(
         "--systematic", "systematic", multiple=True, type=SystematicType(),
@@ -63,10 +86,20 @@ systematic_options = options(
         help="Relative uncertainty of --expected, such as 0.05.",
     ),
     click.option(
-        "--maximise", is_flag=True,
-        help="Give the largest p-value over toys at several nuisance values near the best ones.",
+        "--at", multiple=True, type=FixedType(),
+        help="Fix a nuisance parameter at a value, such as 1 where UP was made, instead of fitting "
+             "it. May be given often.",
     ),
 )  # fmt: skip
+
+
+def fixed_at(given: tuple[tuple[str, float], ...]) -> dict[str, float]:
+    """The values that were typed, by name; none twice."""
+    names = [name for name, _ in given]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInput(f"--at gives {twice[0]} twice; give each systematic one value")
+    return dict(given)
 
 
 def columns_of(given: tuple[Given, ...]) -> list[str]:

@@ -1,5 +1,6 @@
 """What commands say: printable, on streams that may be closed, to readers that may leave."""
 
+import errno
 import json
 import logging
 import os
@@ -122,6 +123,7 @@ def warnings_as_notes() -> Iterator[None]:
     Not of a full disk or a folder that cannot be written to, again and again: where programs cannot
     be kept, they are compiled, and Matplotlib finds another place.
     """
+    from sparker.system.cache_folder import CacheWarning
     from sparker.tables.errors import DataWarning
 
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
@@ -131,7 +133,7 @@ def warnings_as_notes() -> Iterator[None]:
 
         def show(message: Any, category: Any, *where: Any, **how: Any) -> None:
             nonlocal is_said
-            if issubclass(category, DataWarning):
+            if issubclass(category, DataWarning | CacheWarning):
                 note(f"Warning: {message}.")
             elif KEEPING not in str(message):
                 others(message, category, *where, **how)
@@ -154,6 +156,8 @@ def reader_may_leave() -> Iterator[None]:
         sys.stdout.flush()
     except OSError as error:
         discard_output()
+        if error.errno == errno.EBADF:
+            raise OSError(error.errno, "stdout is closed") from error
         if not isinstance(error, BrokenPipeError):
             raise
 
@@ -164,18 +168,19 @@ def discard_output() -> None:
 
 
 def open_streams() -> None:
-    """Let streams that were closed lead nowhere.
+    """Take the numbers of streams that were closed, but let no answer go nowhere.
 
     Otherwise the next file that is opened gets the number of such a stream, and whatever a library
-    says there goes into it.
+    says there goes into it. What is written to a stdout that was closed is an error.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            nowhere = os.open(os.devnull, os.O_RDWR)
+            nowhere = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
             if nowhere != number:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+            mode = "w" if number else "r"
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115

@@ -17,13 +17,13 @@ from sparker.cli.options import (
     annealed_option,
     check_together,
     column_options,
-    comma_list,
     command_line,
     embed_option,
     embed_settings,
     fit_options,
     fit_settings,
     is_default,
+    names_option,
     read_beside,
     read_two,
     statistic_option,
@@ -33,10 +33,22 @@ from sparker.cli.options import (
     with_embedded,
 )
 from sparker.cli.outputs import Attempts, check_outputs
-from sparker.cli.pictures import of_rows, picture_column, picture_files
+from sparker.cli.pictures import (
+    compared_pictures,
+    of_rows,
+    picture_column,
+    picture_files,
+    picture_folder,
+)
 from sparker.cli.share import check_share, cluster_at, say_made, share_options
 from sparker.cli.speak import speak, to_json, write_rows
-from sparker.cli.systematics import columns_of, files_of, systematic_options, systematics
+from sparker.cli.systematics import (
+    columns_of,
+    files_of,
+    fixed_at,
+    systematic_options,
+    systematics,
+)
 from sparker.cli.terminal import BadInput, answer_json, reader_may_leave
 
 if TYPE_CHECKING:
@@ -51,7 +63,9 @@ if TYPE_CHECKING:
 @click.argument("data", nargs=-1, required=True)
 @column_options
 @table_options
-@click.option("--weights", help="Column of REFERENCE with the weights of its rows.")
+@click.option(
+    "--weights", help="Column of REFERENCE, and of --pool, with the weights of their rows."
+)
 @click.option(
     "--data-weights",
     help="Column of DATA with the weights its rows would have in REFERENCE; then no row is lost.",
@@ -75,6 +89,11 @@ if TYPE_CHECKING:
     help="How anomaly-free experiments are made.",
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
+@click.option(
+    "--pool-unweighted",
+    is_flag=True,
+    help="Use the rows of --pool without weights, although REFERENCE has --weights.",
+)
 @click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
 @statistic_option
 @annealed_option
@@ -99,9 +118,8 @@ if TYPE_CHECKING:
     help="Column of DATA with picture files, or a folder of one a row, to show; or --embed it.",
 )
 @embed_option
-@click.option(
+@names_option(
     "--observables",
-    callback=comma_list,
     help="Columns of numbers to show in the report that are not part of the test.",
 )
 @click.option("--report", type=FILE, help="Write a report, an HTML file.")
@@ -139,10 +157,9 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     check_together()
     settings = fit_settings(options, anneal=options.pop("annealed"))
     check_share(options["only"], settings["n_toys"])
-    check_outputs(
-        {f"--{name}": options[name] for name in ("report", "rows", "save")},
-        [reference, data, options["pool"], *files_of(options["systematic"])],
-    )
+    outputs = {f"--{name}": options[name] for name in ("report", "rows", "save")}
+    read = [reference, data, options["pool"], *files_of(options["systematic"])]
+    check_outputs(outputs, [*read, *picture_folder(options["images"])])
     stop = _stop(options["stop"])
     _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
     shown_text, shown_images = (options[name] for name in ("text", "images"))
@@ -165,15 +182,16 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     if data_weights:
         all_weights = all_weights, second.extra[data_weights[0]]
     images = picture_files(shown_images, pictures, data, second)
+    check_outputs(outputs, images or compared_pictures(options["images"], first, second))
     observables = [_observables(options["observables"], table) for table in (second, first)]
     settings |= table_settings(options, second) | embed_settings(options)
     settings |= {
-        "null": _null(options["null"], options["pool"], options["group_rows"], first),
+        "null": _null(options, first),
         "reference_weights": all_weights,
         "expected": options["expected"],
         "systematics": systematics(options["systematic"], first, options["key"]),
         "normalisation": options["normalisation"],
-        "maximise": options["maximise"],
+        "at": fixed_at(options["at"]),
         "groups": _of_both(options["groups"], first, second),
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
@@ -247,7 +265,7 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
     reports = Reports(options["reports"], reference)
     settings |= table_settings(options, first)
     settings |= {
-        "null": _null(options["null"], options["pool"], options["group_rows"], first),
+        "null": _null(options, first),
         "reference_weights": first.extra[weights[0]] if weights else None,
         "expected": options["expected"],
         "groups": options["groups"],
@@ -275,13 +293,25 @@ def _observables(names: list[str], table: "Table") -> "dict[str, np.ndarray] | N
     return {name: table.extra[name] for name in names} or None
 
 
-def _null(name: str, pool: str | None, group_rows: int | None, reference: "Table") -> Any:
+def _null(options: dict[str, Any], reference: "Table") -> Any:
     from sparker import tables
     from sparker.nulls import Permutation, Simulator
 
+    pool, weights = options["pool"], options["weights"]
     if pool is None:
-        return Permutation(group_rows=group_rows)
-    return Simulator(tables.read(pool, columns=reference.columns or None))
+        return Permutation(group_rows=options["group_rows"])
+    of_pool = [] if options["pool_unweighted"] else _given(options, "weights")
+    try:
+        table = tables.read(pool, columns=reference.columns or None, extra=of_pool)
+    except tables.FileError as error:
+        if f"has no column {weights!r}" not in str(error):
+            raise
+        raise BadInput(
+            f"{error}. The rows of REFERENCE have weights, so those of --pool need theirs, in a "
+            "column of the same name; --pool-unweighted if they have the density of DATA as they "
+            "are"
+        ) from error
+    return Simulator(table, pool_weights=table.extra[weights] if of_pool else weights and 1)
 
 
 def _given(options: dict[str, Any], *names: str) -> list[str]:

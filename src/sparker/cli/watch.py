@@ -14,7 +14,7 @@ import click
 
 from sparker.cli.batches import batch_files, report_file
 from sparker.cli.errors import explained, no_device, plain
-from sparker.cli.options import FILE, command_line
+from sparker.cli.options import FILE, command_line, keep_programs
 from sparker.cli.outputs import check_outputs, check_picture, save_picture
 from sparker.cli.terminal import BadInput, answer_json, note
 from sparker.tables.errors import DataWarning
@@ -68,6 +68,7 @@ def watch(
     from sparker.system.owned import owned
 
     _check(monitor, batches, reports, picture)
+    keep_programs()
     if problem := no_device():  # of all batches, and not of each
         raise BadInput(problem)
     try:

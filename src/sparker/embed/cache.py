@@ -1,17 +1,19 @@
 """Embeddings kept between runs in the user's cache folder, by the hash of what was embedded.
 
 One file a block, of plain numbers, written whole or not at all. ``SPARKER_CACHE`` names another
-folder, or is ``off``. A folder that cannot be used, or that others may write to, is left alone.
+folder, or is ``off``. A folder that cannot be used, or that others may write to or replace, is left
+alone.
 """
 
 import os
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from sparker.system.atomic import whole_file
-from sparker.system.cache_folder import is_off, keep_last_used, make_private, root
+from sparker.system.cache_folder import CacheWarning, is_off, keep_last_used, private_folder, root
 
 MAX_BYTES = 2**30
 """Above this size, the embeddings that were not used for longest are removed."""
@@ -20,6 +22,8 @@ SUFFIX = ".npy"
 
 def get(key: str, shape: tuple[int, int]) -> np.ndarray | None:
     """What is kept under this key; None where nothing is, or something else."""
+    if is_off():
+        return None
     with suppress(OSError, ValueError, EOFError):
         path = _folder() / f"{key}{SUFFIX}"
         with open(path, "rb") as file:
@@ -32,16 +36,16 @@ def get(key: str, shape: tuple[int, int]) -> np.ndarray | None:
 
 def put(key: str, found: np.ndarray) -> None:
     """Keep it, if there is a place for it."""
-    with suppress(OSError):
+    if is_off():
+        return
+    try:
         folder = _folder()
         with whole_file(folder / f"{key}{SUFFIX}") as file:
             np.save(file, found, allow_pickle=False)
         keep_last_used(folder.glob(f"*{SUFFIX}"), MAX_BYTES)
+    except OSError as error:
+        warnings.warn(f"embeddings are not kept: {error}", CacheWarning, stacklevel=2)
 
 
 def _folder() -> Path:
-    if is_off():
-        raise FileNotFoundError("nothing is to be kept")
-    folder = root() / "embeddings"
-    make_private(folder)
-    return folder
+    return private_folder(root() / "embeddings")

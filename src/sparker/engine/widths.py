@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.spatial.distance import pdist, squareform
 
 from sparker.engine.sample import as_points
-from sparker.system.numbers import is_whole
+from sparker.system.numbers import is_number
 
 Annealing = Callable[[float, float, int], np.ndarray]
 
@@ -197,7 +197,8 @@ def _equal_shares(steps: int, n_widths: int) -> np.ndarray:  # (m,)
 def _check_plan(first: float, last: float, steps: int, n_widths: int) -> tuple[int, int]:
     if not 0 < last <= first < np.inf:
         raise ValueError(f"widths must fall from first to last > 0, got {first} to {last}")
-    if not (is_whole(steps) and is_whole(n_widths) and 1 <= n_widths <= steps <= MAX_STEPS):
+    whole = is_number(steps, whole=True, most=MAX_STEPS) and is_number(n_widths, whole=True)
+    if not whole or not 1 <= n_widths <= steps:
         raise ValueError(
             f"n_widths and steps must be whole numbers, 1 <= n_widths <= steps <= {MAX_STEPS:,}, "
             f"got n_widths {n_widths} and steps {steps}"
@@ -228,8 +229,8 @@ class WidthConfig:
     def __post_init__(self) -> None:
         for name in ("first", "last"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
-                raise ValueError(f"{name} must be a positive width, got {value}")
+            if value is not None and not is_number(value, above=0):
+                raise ValueError(f"{name} must be a positive width, got {value!r}")
         if self.first is not None and self.last is not None and self.first < self.last:
             raise ValueError(
                 f"widths must fall from first to last > 0, got {self.first} to {self.last}"

@@ -57,8 +57,7 @@ def interpret(
         "score_counts": _score_counts(table, statistics[:, 0], best),
         "p_by_reading": ranked.p_by_column,
         "p_by_family": ranked.p_by_family,
-        "combined_score": float(ranked.score[0]),
-        "null_combined_score": ranked.score[1:],
+        "combined_scores": ranked.score,
         "best": best,
         "best_reading": best_reading,
         "models": table.models,
@@ -72,7 +71,11 @@ def interpret(
         "expected": observed.expected,
         "n_reference": len(observed.reference),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "notes": (*_silent(readings, statistics), *_notes(transform, observed, labels)),
+        "notes": (
+            *_silent(readings, statistics),
+            *_notes(transform, observed, labels),
+            *_too_alike(ranked),
+        ),
     }
 
 
@@ -196,3 +199,20 @@ def _notes(transform: Transform, observed: Samples, labels: Sequence[str]) -> tu
                     "from it there: an anomaly that this test does not see"
                 )
     return tuple(notes)
+
+
+RARE = 1e-3
+
+
+def _too_alike(ranked: Ranked) -> list[str]:
+    """Note a sample that is more like the reference than all of many toys."""
+    chance = 1 / (ranked.n_toys + 1)
+    # Ties are no sign: of few values, or few rows, they are common.
+    if chance > RARE or not np.all(ranked.score[1:] > ranked.score[0]):
+        return []
+    return [
+        f"p is 1: all {ranked.n_toys:,} toys have a larger test statistic than the data, which has "
+        f"a chance of {chance:.2g} where toys and data are alike. Toys may differ from the "
+        "reference (a pool of another density, wrong weights), or the reference may have been "
+        "fitted to the data"
+    ]

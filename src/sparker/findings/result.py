@@ -31,6 +31,7 @@ from sparker.nulls import Pull
 from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
 from sparker.system.archive import ArraySpec, Count, Each, Share
+from sparker.system.numbers import is_number
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import IS, Embeds, Encoding, Feature
 from sparker.tables.kinds import Kind
@@ -83,10 +84,8 @@ class Result:
     """Each on its own, not corrected for the others."""
     p_by_family: Annotated[np.ndarray, ArraySpec("F", low=np.finfo(float).tiny, high=1)]
     """Each way to look on its own, corrected for its scales."""
-    combined_score: float
-    """What the data's p-values combine to, see ``sparker.calibration.combine``."""
-    null_combined_score: Annotated[np.ndarray, ArraySpec("compared", finite=False)]
-    """The same of the toys that were compared."""
+    combined_scores: Annotated[np.ndarray, ArraySpec("compared", finite=False)]
+    """(1 + toys compared,) what the p-values of the data combine to, and then those of each toy."""
     best_reading: Count
     """The reading that decided."""
     best: Count
@@ -167,6 +166,16 @@ class Result:
     def families(self) -> tuple[str, ...]:
         """(F,) the ways to look, by name."""
         return tuple(dict.fromkeys(families_of(self.readings)))
+
+    @property
+    def combined_score(self) -> float:
+        """What the data's p-values combine to, see ``sparker.calibration.combine``."""
+        return float(self.combined_scores[0])
+
+    @property
+    def null_combined_score(self) -> np.ndarray:  # (toys compared,)
+        """The same of the toys that were compared."""
+        return self.combined_scores[1:]
 
     @property
     def decided(self) -> Reading:
@@ -258,8 +267,8 @@ class Result:
 
     def listed(self, fdr: float) -> np.ndarray:  # (N_D,)
         """Whether each data row is in the list at this false discovery rate."""
-        if not 0 < fdr < 1:
-            raise ValueError(f"fdr must lie between 0 and 1, got {fdr}")
+        if not is_number(fdr, above=0, below=1):
+            raise ValueError(f"fdr must lie between 0 and 1, got {fdr!r}")
         p = self._explained.row_p_values
         if p is None:
             raise ValueError(
@@ -552,7 +561,8 @@ def _problems(found: Result) -> Iterator[str]:
     n_data, n_columns = found.data.shape
     n_shown, n_readings = len(found.reference_plane), len(found.readings)
     transform, models, answers = found.transform, found.models, found.answers
-    if 0 in (n_data, n_shown, len(found.null_statistics), len(found.reference)):
+    n_scores = len(found.combined_scores)
+    if 0 in (n_data, n_shown, len(found.null_statistics), len(found.reference), n_scores):
         yield "it has no rows or no toys"
         return
     if n_readings != len(found.p_by_reading) or len(found.families) != len(found.p_by_family):
@@ -628,8 +638,7 @@ def _verdict(found: Result) -> Iterator[str]:
         ("n_toys", found.n_toys, ranked.n_toys),
         ("p_by_reading", found.p_by_reading, ranked.p_by_column),
         ("p_by_family", found.p_by_family, ranked.p_by_family),
-        ("combined_score", found.combined_score, ranked.score[0]),
-        ("null_combined_score", found.null_combined_score, ranked.score[1:]),
+        ("combined_scores", found.combined_scores, ranked.score),
     ):
         if np.shape(given) != np.shape(right) or not np.allclose(given, right, rtol=1e-6, atol=0):
             shown = "" if np.ndim(given) else f" is {given:.6g}, and its toys give {right:.6g}"

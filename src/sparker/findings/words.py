@@ -147,10 +147,7 @@ def which_rows(result: "Result") -> str:
     n = int(in_list.sum())
     if n:
         first = ", ".join(str(row) for row in numbers[order[in_list[order]][:5]])
-        return (
-            f"which rows: {n:,} {_rows(n)} can be listed of which about {FDR:.0%} at most are "
-            f"ordinary, first of all {first}"
-        ).replace("%", " %")
+        return f"which rows: {n:,} {_rows(n)} flagged at FDR <= {FDR:g}; most anomalous: {first}"
     return f"which rows: most anomalous {first}; too few for a list that is sure to be mostly right"
 
 

@@ -70,8 +70,6 @@ def samples(
     points, data_points = as_alike("reference", reference, "data", data)
     n_reference, n_data = len(points), len(data_points)
     weights, data_weights = _weights(reference_weights, reference, data, n_reference, n_data)
-    if expected is not None and not 0 < expected < np.inf:
-        raise ValueError(f"expected must be a positive number of data rows, got {expected}")
     numbered = numbered_strata = None
     if groups is not None:
         numbered = _numbered("groups", groups, n_reference, n_data)

@@ -1,7 +1,8 @@
 """The reference at some values of its nuisance parameters, and at those that fit the data best."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from msgspec import Meta
 from sparker.nulls.density_ratio import N_FOLDS, Weighted, density_ratio
 from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE
-from sparker.nulls.systematics import Place, Variation, nearest
+from sparker.nulls.systematics import Curves, Place, Variation
 from sparker.nulls.tilt import Best, Tilt
 
 FOLDS = 0xF01D
@@ -31,9 +32,6 @@ no further out than so many priors, or than the best values. Wherever in this ra
 toys then lie about as far from 0, where the priors hold every fit, as the data do. At the best
 values, which the priors have drawn towards 0, toys would look too tame."""
 
-STEPS = (-2.0, -1.0, 1.0, 2.0)
-"""Where else p-values are looked at, in standard deviations from the best values."""
-
 
 class Pull(NamedTuple):
     """How far the data pull a nuisance parameter, in units of its prior."""
@@ -53,8 +51,12 @@ class Nuisances(NamedTuple):
     variations: tuple[Variation, ...]
     moved: Callable[[dict[str, float]], np.ndarray] | None = None
     """(N_R, d) the reference rows as they are moved to these values, by name."""
-    unsure: Callable[[int, dict[str, float]], np.ndarray] | None = None
-    """(N_R, d) by number of a toy and values: how far moved rows may be off."""
+    fixed: Mapping[str, float] = MappingProxyType({})
+    """The parameters that are not fitted, and their values."""
+    notes: tuple[str, ...] = ()
+    """What was decided about them."""
+    cautions: tuple[str, ...] = ()
+    """What looks suspicious."""
 
     @property
     def prior(self) -> np.ndarray:  # (K,)
@@ -62,27 +64,34 @@ class Nuisances(NamedTuple):
         return np.array([one.prior for one in self.variations])
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What was decided about them."""
-        return tuple(note for one in self.variations if (note := one.note()) is not None)
+    def free(self) -> np.ndarray:  # (K,)
+        """Which parameters are fitted."""
+        return np.array([one.name not in self.fixed for one in self.variations])
 
     def best(self, observed: Samples, seed: int) -> "Profile":
         """The values that fit the data best, those that toys are made at, and the samples there."""
-        values, error = np.zeros(len(self.variations)), self.prior
+        free = self.free
+        values = np.array([self.fixed.get(one.name, 0.0) for one in self.variations])
+        error = np.where(free, self.prior, 0.0)
+        if not free.any():
+            there = self.at(observed, values, seed, error)
+            return Profile(self, there, values, error, there, values)
         for _ in range(MAX_ROUNDS if self.moved is not None else 1):
-            found, covariance = best_values(self.at(observed, values, seed, error))
-            error = np.sqrt(np.diag(covariance))
-            before, values = values, np.clip(found, -FAR * self.prior, FAR * self.prior)
-            if np.all(np.abs(values - before) < CLOSE * error):
+            found, error[free] = best_values(self.at(observed, values, seed, error))
+            before, values = values, values.copy()
+            values[free] = np.clip(found, -FAR * self.prior[free], FAR * self.prior[free])
+            if np.all(np.abs(values - before) <= CLOSE * error):
                 break
         there = self.at(observed, values, seed, error)
-        toy_values = self._within_reach(values, best_values(there, looser=UNCONSTRAINED).values)
+        alone = values.copy()
+        alone[free] = best_values(there, looser=UNCONSTRAINED).values
+        toy_values = self._within_reach(values, alone)
         toys = there
-        if np.any(np.abs(toy_values - values) >= CLOSE * error):
+        if np.any(np.abs(toy_values - values) > CLOSE * error):
             toys = self.at(observed, toy_values, seed, error)
         else:
             toy_values = values
-        return Profile(self, observed, there, values, covariance, toys, toy_values)
+        return Profile(self, there, values, error, toys, toy_values)
 
     def _within_reach(self, best: np.ndarray, alone: np.ndarray) -> np.ndarray:  # (K,), (K,)
         """As far from the best values to those of the data alone as the reach allows.
@@ -110,16 +119,14 @@ class Nuisances(NamedTuple):
         reference = Weighted(rows, observed.weights)
         pooled = np.concatenate([rows, observed.data])
         place = Place(named, steps, reference, pooled, folds, self.moved, seed)
-        curves = [one.curves(place) for one in self.variations]
+        curves = [self._curves(one, place) for one in self.variations]
         slope = np.stack([one.slope for one in curves], axis=1)
         bend = np.stack([one.bend for one in curves], axis=1)
         motion = None
         if self.moved is not None:
             still = np.zeros(pooled.shape)
             motion = np.stack([still if one.motion is None else one.motion for one in curves])
-        known = 1 - np.minimum(error / self.prior, 1) ** 2
-        unsure = self._unsure(place, motion, known)
-        tilt = Tilt(slope, bend, values, self.prior, None, motion, unsure)
+        tilt = Tilt(slope, bend, values, self.prior, None, motion)
         # Rows that functions moved are where they should be; what else is there is a weight.
         still = np.where([one.moves for one in self.variations], 0.0, values)
         own = self._own_weights(observed, place)
@@ -129,35 +136,21 @@ class Nuisances(NamedTuple):
             expected *= float(measure[:n].sum() / own[:n].sum())
         uneven = np.ptp(measure) > 0
         measure = measure / measure.max()
+        free = self.free
         return observed._replace(
             reference=observed.reference if moved is None else moved,
             weights=measure[:n] if uneven else None,
             data_weights=measure[n:] if uneven else None,
             expected=expected,
-            tilt=replace(tilt, expected=expected),
+            tilt=replace(tilt.free(free), expected=expected) if free.any() else None,
         )
 
-    def _unsure(
-        self, place: Place, motion: np.ndarray | None, known: np.ndarray
-    ) -> Callable[[int], np.ndarray] | None:  # (K, N, d), (K,)
-        """How far rows may be off, by number of a toy; those of the data as the nearest others.
-
-        Of what a parameter can undo, the fit of an experiment undoes the share that the data, and
-        not the prior, ``known`` of it.
-        """
-        unsure = self.unsure
-        if unsure is None or motion is None:
-            return None
-        n = len(place.reference.rows)
-        rows = np.append(np.arange(n), nearest(place.reference.rows, place.rows[n:]))
-        own, values = motion[:, :n], place.values
-        undone = seen_as(place.reference, own)
-
-        def left(number: int) -> np.ndarray:  # (N, d)
-            off = unsure(number, values)
-            return (off - np.tensordot(known * undone(off), own, axes=1))[rows]
-
-        return left
+    def _curves(self, one: Variation, place: Place) -> Curves:
+        """What a parameter does; rows that it moved to a fixed value stay there."""
+        if one.moves and one.name in self.fixed:
+            none = np.zeros(len(place.rows))
+            return Curves(none, none)
+        return one.curves(place)
 
     def _by_name(self, values: np.ndarray) -> dict[str, float]:  # (K,)
         return {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}
@@ -177,29 +170,6 @@ class Nuisances(NamedTuple):
         return np.exp(learned(place.rows, place.folds))
 
 
-def seen_as(reference: Weighted, motion: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Which steps of motions (K, N, d) look most like a given one: (N, d) -> (K,).
-
-    As means and spreads of columns tell it, with the precision that rows like these have of them.
-    """
-    rows, weights = reference.rows.astype(float), reference.own / reference.own.sum()
-    mean = weights @ rows
-    spread = np.sqrt(weights @ (rows - mean) ** 2)
-    scale = np.where(spread > 0, spread, 1)
-    z = (rows - mean) / scale
-    features = np.concatenate([z, z**2], axis=1)
-    covariance = np.cov(features, rowvar=False, aweights=weights)
-    metric = np.linalg.pinv(np.atleast_2d(covariance), hermitian=True)
-
-    def change(field: np.ndarray) -> np.ndarray:  # (N, d) -> (2 d,) of the features' means
-        u = field / scale
-        return np.concatenate([weights @ u, weights @ (2 * z * u)])
-
-    basis = np.stack([change(one) for one in motion], axis=1)  # (2 d, K)
-    solve = np.linalg.pinv(basis.T @ metric @ basis, hermitian=True) @ basis.T @ metric
-    return lambda field: solve @ change(field)
-
-
 def best_values(there: Samples, looser: float = 1.0) -> Best:
     """The values that fit the data best, as seen from these samples; with looser priors."""
     assert there.tilt is not None
@@ -211,36 +181,22 @@ def best_values(there: Samples, looser: float = 1.0) -> Best:
 
 
 class Profile(NamedTuple):
-    """The nuisance parameters at the values that fit the data best."""
+    """The nuisance parameters at the values that fit the data best, or that were given."""
 
     nuisances: Nuisances
-    given: Samples  # as they came, the reference nominal
     samples: Samples  # the reference at the best values
     values: np.ndarray  # (K,)
-    covariance: np.ndarray  # (K, K) of the best values
+    error: np.ndarray  # (K,) the standard deviations of the best values; 0 of fixed ones
     toys: Samples  # the reference where toys are made
     toy_values: np.ndarray  # (K,)
 
     @property
     def pulls(self) -> tuple[Pull, ...]:
-        """How far each parameter is pulled."""
+        """How far each parameter that is fitted is pulled."""
         return tuple(
             Pull(one.name, float(value / one.prior), float(error / one.prior), float(one.prior))
             for one, value, error in zip(
                 self.nuisances.variations, self.values, self.error, strict=True
             )
+            if one.name not in self.nuisances.fixed
         )
-
-    @property
-    def error(self) -> np.ndarray:  # (K,)
-        """The standard deviations of the best values."""
-        return np.sqrt(np.diag(self.covariance))
-
-    def around(self) -> list[np.ndarray]:  # (K,) each
-        """Values one and two standard deviations away, along each direction that is independent."""
-        sizes, directions = np.linalg.eigh(self.covariance)
-        return [
-            self.values + step * np.sqrt(size) * direction
-            for size, direction in zip(sizes, directions.T, strict=True)
-            for step in STEPS
-        ]

@@ -9,6 +9,7 @@ from sparker.nulls.inputs import Samples
 from sparker.nulls.labels import DATA, REFERENCE, Labeller, exchanges_of
 from sparker.nulls.pool import Pool
 from sparker.nulls.unweighted import keep_by_weight, kept_note
+from sparker.system.numbers import is_number
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Permutation(Scheme):
 
     def __post_init__(self) -> None:
         n = self.group_rows
-        if n is not None and not (isinstance(n, int | np.integer) and n >= 1):
-            raise ValueError(f"group_rows must be a whole number from 1 on, got {n}")
+        if n is not None and not is_number(n, least=1, whole=True):
+            raise ValueError(f"group_rows must be a whole number from 1 on, got {n!r}")
 
     @property
     def features(self) -> frozenset[str]:

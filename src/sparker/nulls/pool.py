@@ -85,7 +85,7 @@ class Pool:
         is_data = roles == DATA
         measure, expected, motion = self.measure, self.expected, None
         if self.tilt is not None:
-            measure, rate, motion = self.tilt.fitted(number, roles, measure)
+            measure, rate, motion = self.tilt.fitted(roles, measure)
             expected = None if expected is None else expected * rate
         reference = np.where(roles == REFERENCE, 1.0 if measure is None else measure, 0.0)
         if self.strata is None:

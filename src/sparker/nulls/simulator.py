@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from sparker.engine.sample import (
     TwoSample,
     as_alike,
     as_points,
+    as_weights,
     in_one_precision,
     pad,
     stack,
@@ -24,10 +26,11 @@ from sparker.nulls.experiments import (
     most_rows,
     toy_rng,
 )
-from sparker.nulls.inputs import Samples
+from sparker.nulls.inputs import Samples, Weights
 from sparker.nulls.labels import DATA, OUT, REFERENCE, Labeller, exchanges_of
 from sparker.nulls.pool import Pool
 from sparker.nulls.repeats import MIN_DRAWN, check_disjoint, check_fresh
+from sparker.nulls.unweighted import POOL, keep_by_weight, kept_note
 
 Rows = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -36,17 +39,51 @@ Rows = Callable[[np.random.Generator, int], np.ndarray]
 class Simulator(Scheme):
     """Other anomaly-free data for every toy, against the one reference.
 
-    ``source`` is a function ``(rng, n) -> rows`` that draws new rows from the generator it is given
-    and from nothing else. Or it is a pool of anomaly-free rows, none of them in the reference or in
-    the data; these change places with the data rows, so a toy's data are n rows of both together.
+    Args:
+        source: a function ``(rng, n) -> rows`` that draws new rows from the generator it is given
+            and from nothing else. Or a pool of anomaly-free rows, none of them in the reference or
+            in the data; these change places with the data rows, so a toy's data are n rows of both
+            together.
+        pool_weights: weights of the pool's rows: an array, a column of the pool, or a function of
+            rows. Each row of the pool is kept with a probability proportional to its weight, once;
+            those that are left are the pool.
+        weights: weights of the reference rows, in place of the test's ``reference_weights``.
+
+    If pool or reference has weights, so must the other: ``pool_weights=1`` or ``weights=1`` where
+    its rows have the density of the data as they are.
     """
 
     source: Callable[[np.random.Generator, int], ArrayLike] | ArrayLike
+    pool_weights: Weights | str | None = None
+    weights: Weights | str | None = None
 
     @property
     def features(self) -> frozenset[str]:
         """Its own."""
-        return frozenset({"simulator"})
+        weighted = self.weights is not None or self.pool_weights is not None
+        return frozenset({"simulator", *["simulator weights"] * weighted})
+
+    def problems(self, reference_weights: Any) -> list[str]:
+        """All that is wrong with the weights of reference and pool, in words."""
+        own, of_pool = self.weights, self.pool_weights
+        if reference_weights is not None and own is not None:
+            return ["reference_weights and Simulator(weights=...) are the same; give one of them"]
+        if callable(self.source):
+            without = "pool_weights belong to rows, but the source of the Simulator is a function"
+            return [] if of_pool is None else [f"{without}; leave them out"]
+        of_reference = own if reference_weights is None else reference_weights
+        known = "rows have the density of the data as they are"
+        if of_pool is None and of_reference is not None and not is_one(of_reference):
+            return [
+                "the reference has weights, but the pool of the Simulator has none; give "
+                f"Simulator(rows, pool_weights=...), or pool_weights=1 if its {known}"
+            ]
+        if of_reference is None and of_pool is not None and not is_one(of_pool):
+            return [
+                "the pool of the Simulator has weights, but the reference has none; give "
+                f"Simulator(rows, pool_weights=..., weights=...), or weights=1 if its {known}"
+            ]
+        return []
 
     def fingerprint(self) -> np.ndarray:
         """Rows by which sources differ: the pool, or some that the function draws."""
@@ -102,14 +139,21 @@ class Simulator(Scheme):
         pool, reference, data = in_one_precision(
             {"the simulator's pool": pool, "reference": reference, "data": observed.data}
         )
-        for name, rows in (("reference", reference), ("data", data)):
-            check_disjoint("the simulator's pool", pool, name, rows)
-        rng = toy_rng(seed, 0)
+        rng, notes = toy_rng(seed, 0), []
+        check_disjoint("the simulator's pool", pool, "reference", reference)
+        if self.pool_weights is not None and not is_one(self.pool_weights):
+            weights = as_weights("pool_weights", self.pool_weights, len(pool))  # type: ignore[arg-type]
+            if np.ptp(weights) > 0:
+                is_kept = keep_by_weight(rng, weights, expected or len(data), POOL)
+                pool = pool[is_kept]
+                notes.append(kept_note(is_kept, POOL))
+        check_disjoint("the simulator's pool", pool, "data", data)
         if expected is not None:
             # The number of rows that toys draw from must not depend on the number of data rows.
             if len(pool) < most_rows(len(data), expected):
+                left = " left, kept by their weights" if notes else ""
                 raise ValueError(
-                    f"the simulator's pool has {len(pool)} rows, a toy needs up to "
+                    f"the simulator's pool has {len(pool)} rows{left}, a toy needs up to "
                     f"{most_rows(len(data), expected)}; add rows"
                 )
             pool = pool[rng.choice(len(pool), len(pool) - len(data), replace=False)]
@@ -133,6 +177,7 @@ class Simulator(Scheme):
             measure=measure,
             expected=expected,
             keep_reference=False,
+            notes=tuple(notes),
         ).experiments()
 
     def _rows(self, n_features: int) -> Rows:
@@ -150,6 +195,11 @@ class Simulator(Scheme):
             return rows
 
         return draw
+
+
+def is_one(weights: Any) -> bool:
+    """Tell whether rows were said to need no weights."""
+    return bool(np.ndim(weights) == 0 and weights == 1)
 
 
 def _repeatable(simulate: Rows, seed: int, n: int) -> np.ndarray:

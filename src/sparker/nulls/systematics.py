@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.nulls.density_ratio import DensityRatio, Weighted, density_ratio, mixture
-from sparker.nulls.morphing import Steps, steps
+from sparker.system.numbers import is_number
 
 MAX_SLOPE = 1.5
 """The largest change of a log density by one step of a parameter. Where an edge moves, a density
@@ -31,10 +31,12 @@ class Systematic:
     ``function(rows, nu)`` gives the reference rows, as they were given, at any value ``nu``.
     ``paired`` says whether row i of up and of down is row i of the reference, moved: the same
     event, computed again. Rows are then moved along straight lines, as by a function. If it is left
-    out, rows that agree one by one are taken for paired, and a note says so.
+    out, rows that agree one by one are taken for paired, and a note says so. Other rows tell by
+    which weights the reference becomes up and down; they are refused where an edge moves, which no
+    weights can do.
 
     ``prior`` is the standard deviation of the parameter as other measurements know it: 1 where up
-    and down are one standard deviation away.
+    and down are one standard deviation away. ``sparker.test(..., at={name: nu})`` fixes it.
 
     >>> Systematic("energy scale", function=lambda rows, nu: rows * (1 + 0.01 * nu)).prior
     1.0
@@ -80,9 +82,8 @@ class Systematic:
                 f"systematic {name} is paired, but up is not rows; only rows can be those of the "
                 "reference, moved"
             )
-        prior: Any = self.prior
-        if not isinstance(prior, int | float | np.number) or not 0 < prior < np.inf:
-            found.append(f"the prior of systematic {name} must be positive, got {prior!r}")
+        if not is_number(self.prior, above=0):
+            found.append(f"the prior of systematic {name} must be positive, got {self.prior!r}")
         return found
 
 
@@ -122,14 +123,6 @@ class Variation(ABC):
     def curves(self, place: Place) -> Curves:
         """What it does to each row."""
 
-    def caution(self) -> str | None:
-        """What to be told of it, where something looks suspicious."""
-        return None
-
-    def note(self) -> str | None:
-        """What was decided about it."""
-        return None
-
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Variation):
@@ -163,6 +156,18 @@ class Sampled(Variation):
             density_ratio(mixture(self.up, self.down), self.nominal, self.seed),
         )
 
+    @property
+    def ends(self) -> dict[str, Weighted]:
+        """Up and, if given, down."""
+        return {"up": self.up} if self.down is None else {"up": self.up, "down": self.down}
+
+    @property
+    def fits(self) -> bool:
+        """Whether a classifier cannot tell the weighted rows of the reference from up and down."""
+        made = (Weighted(self.nominal.rows, weights) for weights in self.at_ends())
+        both = zip(self.ends.values(), made, strict=False)
+        return not any(density_ratio(end, own, self.seed).gain for end, own in both)
+
     def caution(self) -> str | None:
         """Where rows of the reference, weighted, cannot be what up or down is."""
         first, _ = self.ratios
@@ -174,9 +179,7 @@ class Sampled(Variation):
         return (
             f"systematic {self.name} changes the density of {100 * share:.0f} % of the reference "
             "by more than a factor of four, which weights of the reference rows cannot follow: p "
-            "is too small. If rows of up and down are those of the reference, moved, bring them in "
-            "its order (paired=True, moved: on the command line), or give a function of the "
-            "parameter"
+            "is too small"
         )
 
     def at_ends(self) -> tuple[np.ndarray, np.ndarray]:  # (N_R,), (N_R,)
@@ -213,15 +216,6 @@ class Sampled(Variation):
 class Moved(Variation):
     """Rows that a function moves: the reference itself is moved to a place, and tilted there."""
 
-    said: str | None = None
-    """How it was found out where rows go, where nobody said so."""
-    counts: tuple[int, ...] = ()
-    """The columns that move by whole steps: of a small motion there would be fractions."""
-
-    def note(self) -> str | None:
-        """How rows are moved."""
-        return None if self.said is None else f"systematic {self.name}: {self.said}"
-
     @property
     def moves(self) -> bool:
         """They do."""
@@ -247,7 +241,6 @@ class Moved(Variation):
         response = own @ (slope(up, np.arange(n)) - slope(down, np.arange(n))) / (2 * step)
         found = (found - mean) * (max(0.0, response) / spread if spread > 0 else 0.0)
         motion = ((up - down) / (2 * step)).astype(float)
-        motion[:, list(self.counts)] = 0
         near = nearest(place.reference.rows, place.rows[n:])
         return Curves(found, np.zeros(len(found)), np.concatenate([motion, motion[near]]))
 
@@ -260,56 +253,3 @@ def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:  # (N, d), (M, 
     scale = np.where(spread > 0, spread, 1)
     known = NearestNeighbors(n_neighbors=1).fit(rows / scale)
     return np.asarray(known.kneighbors(others / scale, return_distance=False))[:, 0]
-
-
-MORPHED = (
-    "rows of the reference were moved, column by column, to where up and down have rows of their "
-    "rank"
-)
-
-
-MAX_LEFT = 4.0
-"""In log likelihood of all rows: less than this may be left between up and down and rows that are
-moved to them. Toys know that motion is not known exactly; of weights they do not."""
-
-
-class Shifted(NamedTuple):
-    """What other rows at +1 and at -1 say of the rows of the reference."""
-
-    variation: Variation
-    steps: Steps | None  # where these are moved
-    fits: bool
-    """Whether they become what up and down are."""
-
-
-def shifted(
-    name: str,
-    prior: float,
-    nominal: Weighted,
-    up: Weighted,
-    down: Weighted | None,
-    seed: int,
-    n_rows: float,
-) -> Shifted:
-    """The reference rows are moved, or weighted, to become what up and down are.
-
-    Motion is preferred: little has to be learned for it. Where it does not make the reference rows
-    what up and down are, weights may: where shares of several kinds of rows change, for instance.
-    The test tells samples apart as well as ``n_rows`` rows do, half of them data.
-    """
-    weighted = Sampled(name, prior, nominal, up, down, (0.0, 0.0), seed)
-    there = steps(nominal.rows, nominal.own, up.rows, None if down is None else down.rows, seed)
-    if there.any:
-        made = [Weighted(there.moved(nominal.rows, at), nominal.weights) for at in (1.0, -1.0)]
-        if n_rows * _seen((up, down), made, seed) <= MAX_LEFT:
-            return Shifted(Moved(name, prior, MORPHED, there.counts), there, fits=True)
-    made = [Weighted(nominal.rows, weights) for weights in weighted.at_ends()]
-    return Shifted(weighted, None, fits=_seen((up, down), made, seed) == 0)
-
-
-def _seen(ends: tuple[Weighted | None, ...], made: list[Weighted], seed: int) -> float:
-    """What a classifier sees between samples that should be alike, for each row."""
-    pairs = zip(ends, made, strict=True)
-    return float(
-        np.mean([density_ratio(end, other, seed).gain for end, other in pairs if end is not None])
-    )

@@ -15,7 +15,6 @@ not weighted but moved to its best values: what a fit that is a little off leave
 for instance, is thus the same in toys and data.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -41,7 +40,7 @@ class Best(NamedTuple):
     """The nuisance values that fit an experiment best."""
 
     values: np.ndarray  # (K,)
-    covariance: np.ndarray  # (K, K)
+    error: np.ndarray  # (K,) their standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,20 +54,21 @@ class Tilt:
     expected: float | None  # data rows at the base, where the count is tested as well
     motion: np.ndarray | None = None
     """(K, N, d) how far a step of one of each parameter moves a row, where any does."""
-    unsure: Callable[[int], np.ndarray] | None = None
-    """(N, d) by number of a toy: how far rows at the base may be off, where it was found out from
-    finite samples where they belong."""
 
     def of(self, rows: np.ndarray) -> "Tilt":
         """The same for some rows, in their order."""
         motion = None if self.motion is None else self.motion[:, rows]
-        unsure = self.unsure
+        return replace(self, slope=self.slope[rows], bend=self.bend[rows], motion=motion)
+
+    def free(self, which: np.ndarray) -> "Tilt":  # (K,)
+        """The same for some parameters; the others stay at the base."""
         return replace(
             self,
-            slope=self.slope[rows],
-            bend=self.bend[rows],
-            motion=motion,
-            unsure=None if unsure is None else lambda number: unsure(number)[rows],
+            slope=self.slope[:, which],
+            bend=self.bend[:, which],
+            base=self.base[which],
+            prior=self.prior[which],
+            motion=None if self.motion is None else self.motion[which],
         )
 
     @property
@@ -82,10 +82,8 @@ class Tilt:
         """The log of how much the density of each row changes from the base to these values."""
         return self.slope @ (values - self.base) + self.bend @ (_bent(values) - _bent(self.base))
 
-    def fitted(
-        self, number: int, roles: np.ndarray, measure: np.ndarray | None
-    ) -> Refitted:  # (N,), (N,)
-        """The reference of an experiment at its best values; that of a toy, off by chance."""
+    def fitted(self, roles: np.ndarray, measure: np.ndarray | None) -> Refitted:  # (N,), (N,)
+        """The reference of an experiment at its best values."""
         values = self.best(roles, measure).values
         own = np.ones(len(roles)) if measure is None else measure
         change = np.exp(self.log_ratio(np.where(self.weighs, values, self.base)))
@@ -94,14 +92,12 @@ class Tilt:
         motion = None
         if self.motion is not None:
             motion = np.tensordot(values - self.base, self.motion, axes=1)
-            if number and self.unsure is not None:
-                motion = motion + self.unsure(number)
         return Refitted(own * change, float(rate), motion)
 
     def best(self, roles: np.ndarray, measure: np.ndarray | None) -> Best:  # (N,), (N,)
         """Fit the nuisance parameters to an experiment, by Fisher scoring with step halving."""
         used = (roles == DATA) | (roles == REFERENCE)
-        still = replace(self, motion=None, unsure=None)  # which the likelihood does not ask for
+        still = replace(self, motion=None)  # which the likelihood does not ask for
         problem = _Problem(
             still.of(np.flatnonzero(used)),
             roles[used] == DATA,
@@ -122,7 +118,7 @@ class Tilt:
             if np.all(np.abs(size * step[1:]) < CLOSE * self.prior):
                 break
         covariance = np.linalg.inv(problem.slope(at)[1])[1:, 1:]
-        return Best(at[1:], covariance)
+        return Best(at[1:], np.sqrt(np.diag(covariance)))
 
 
 class _Problem:

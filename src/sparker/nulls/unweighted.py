@@ -1,9 +1,36 @@
-"""From reference rows with weights to fewer rows without."""
+"""From rows with weights to fewer rows without."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-MIN_KEPT = 0.25, 1.0
-"""Reference rows that must be left for each data row: if the weights have a bound, and if not."""
+
+class Sample(NamedTuple):
+    """Weighted rows that may be thinned, and the words and limits for them."""
+
+    argument: str
+    rows: str
+    min_kept: tuple[float, float]
+    """Rows that must be left for each data row: if the weights have a bound, and if not."""
+    remedy: str
+    note: str = ""
+
+
+REFERENCE = Sample(
+    "reference_weights",
+    "reference rows",
+    (0.25, 1.0),
+    "If the weight is a function of the row, give this function, or the weights of the data rows "
+    "as well: then no row is lost. Or take more reference rows, and none of far larger weight than "
+    "the others",
+    "; weights that are given for the data rows too, or as a function, lose none",
+)
+POOL = Sample(
+    "pool_weights",
+    "rows of the simulator's pool",
+    (1.0, 1.0),
+    "Take a larger pool, without rows of far larger weight than the others",
+)
 
 MIN_SHARED = 5
 """If this many rows share the largest weight, further rows are expected to have no larger one."""
@@ -13,7 +40,7 @@ MAX_BEYOND = 0.1
 
 
 def keep_by_weight(
-    rng: np.random.Generator, weights: np.ndarray, n_data: int
+    rng: np.random.Generator, weights: np.ndarray, n_data: float, of: Sample = REFERENCE
 ) -> np.ndarray:  # (N,) -> (N,)
     """Keep rows with a probability proportional to their weight: they have the weighted density.
 
@@ -21,6 +48,8 @@ def keep_by_weight(
     weighted rows cannot change places with data rows. But rows that were kept with a probability
     proportional to their weight can: given how many they are, they are independent rows of the
     density that the weights describe, whatever the weights depend on.
+
+    The same holds for a pool that is to change places with the data.
 
     This needs a bound on the weights. Where several rows share the largest weight, that is the
     bound. Otherwise further rows may weigh more: twice the largest weight is taken as the bound,
@@ -38,23 +67,20 @@ def keep_by_weight(
     bound = largest if is_bounded else 2 * largest
     is_kept = rng.random(len(weights)) * bound < weights
     n_kept = int(is_kept.sum())
-    least = MIN_KEPT[0 if is_bounded else 1] * n_data
+    least = of.min_kept[0 if is_bounded else 1] * n_data
     if n_kept < max(2, least) or n_beyond > MAX_BEYOND:
         raise ValueError(
-            f"reference_weights are too uneven: row {int(weights.argmax())} weighs "
+            f"{of.argument} are too uneven: row {int(weights.argmax())} weighs "
             f"{largest / weights.mean():.3g} times the mean, and of {len(weights)} rows only "
             f"{n_kept} are left when each is kept with a probability proportional to its weight, "
-            f"for {n_data} data rows. If the weight is a function of the row, give this function, "
-            "or the weights of the data rows as well: then no row is lost. Or take more reference "
-            "rows, and none of far larger weight than the others"
+            f"for {n_data:g} data rows. {of.remedy}"
         )
     return is_kept
 
 
-def kept_note(is_kept: np.ndarray) -> str:
-    """What became of a reference whose weights say nothing of the data."""
+def kept_note(is_kept: np.ndarray, of: Sample = REFERENCE) -> str:
+    """The number of rows that are left, in words."""
     return (
-        f"{is_kept.sum():,} of {len(is_kept):,} reference rows take part, kept with a probability "
-        "proportional to their weight; weights that are given for the data rows too, or as a "
-        "function, lose none"
+        f"{is_kept.sum():,} of {len(is_kept):,} {of.rows} take part, kept with a probability "
+        f"proportional to their weight{of.note}"
     )

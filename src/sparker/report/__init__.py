@@ -20,6 +20,7 @@ from sparker.report import answers, axes, figures, histograms, kernels, planes, 
 from sparker.report.pages import as_text, environment, source, write_page
 from sparker.report.thumbnails import Picture
 from sparker.report.words import as_sentence, verdict
+from sparker.system.numbers import is_number
 
 TITLE = "Do the data come from the reference's distribution?"
 PAGE = 25  # table rows at a time
@@ -54,8 +55,8 @@ def render(
         command: what made the result, for whoever wants to repeat it.
         alpha: the level to decide at; left out, the report gives the p-value and no decision.
     """
-    if alpha is not None and not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
+    if alpha is not None and not is_number(alpha, above=0, below=1):
+        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
     texts = result.texts if texts is None else texts
     extras = rows.check_extras(result, texts, names, images, observables, reference_observables)
     told = answers.tell(result)

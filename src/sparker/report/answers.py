@@ -11,13 +11,14 @@ from sparker.findings.regions import Region
 from sparker.findings.result import Result
 from sparker.findings.rules import Condition
 from sparker.report.words import as_sentence, clip, digits_for, number
-from sparker.tables.encoding import TIME, Feature
+from sparker.tables.encoding import OTHER, TIME, Feature
 
 CERTAIN = "confirmed"
 OPEN = "not confirmed: it may be chance"
 UNKNOWN = "cannot be confirmed"
 QUARTILE_DIGITS = 3  # at least
 N_SHARES = 3  # values of a category, those whose shares differ most
+OTHERS = "other values"
 LONG_NAME = 20  # characters of such a value
 FEW_DAYS = 3  # between quartiles: up to them, times are told with hours and minutes
 LIKELY = 0.5  # where there is no list, rows of at least this probability are marked
@@ -142,7 +143,8 @@ def _sides(
     if feature.is_flag:
         shares = [rows[:, block].mean(0) for rows in (result.reference, result.data)]
         told = np.argsort(-np.abs(shares[0] - shares[1]), kind="stable")[:N_SHARES]
-        names = [features[block[i]].level or "yes" for i in told]
+        flags = [features[block[i]] for i in told]
+        names = [OTHERS if flag.kind == OTHER else flag.level or "yes" for flag in flags]
         return [
             tuple(
                 f"{clip(name, LONG_NAME)} {share[i]:.1%}".replace("%", " %")

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.compiled import compiled
 from sparker.engine.memory import Need, check_rows, most_toys, toys_that_fit
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.statistics.contract import Chunk, Evaluate, Reading, value_chunks
 from sparker.system.machine import free_memory
+from sparker.system.numbers import is_number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,20 +161,17 @@ def _centred(points: Any) -> np.ndarray:
     return x - x.mean(-2, keepdims=True)
 
 
-compiled = functools.partial(jax.jit, static_argnames="design", compiler_options=COMPILER_OPTIONS)
-
-
-@compiled
+@functools.partial(compiled, static_argnames="design")
 def _placed(key: Array, points: Array, widths: Array, *, design: Any) -> Any:
     return design.place(key, points, jnp.ones(len(points), bool), widths)
 
 
-@compiled
+@functools.partial(compiled, static_argnames="design")
 def _shared(placed: Any, reference: Array, data: Array, widths: Array, *, design: Any) -> Array:
     return design.evaluate(placed, reference, data, widths)
 
 
-@compiled
+@functools.partial(compiled, static_argnames="design")
 def _own(
     key: Array, toys: Array, points: Array, reference: Array, data: Array, widths: Array,
     *, design: Any,
@@ -188,5 +186,5 @@ def _own(
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
     """Refuse a setting that is not a whole number."""
-    if not isinstance(value, int | np.integer) or value < least:
+    if not isinstance(value, int | np.integer) or not is_number(value, least=least):
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")

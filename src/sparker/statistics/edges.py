@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.compiled import compiled
 from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
@@ -99,7 +99,7 @@ def _sorted(x: np.ndarray) -> np.ndarray:
     return np.asarray(jnp.sort(x, axis=1))
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@compiled
 def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, N) twice -> (B, 1)
     counts = counts_of(reference, data)
     each = jax.lax.map(lambda at: tail(counts, *at), placed)  # (2 k, B)

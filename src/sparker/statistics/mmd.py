@@ -43,6 +43,7 @@ from sparker.statistics.nystrom import (
     to_centres,
     whitening,
 )
+from sparker.system.numbers import is_number
 
 EXACT_ROWS = 20_000
 """Up to so many rows of a toy every pair of them is looked at, if not told otherwise."""
@@ -75,8 +76,8 @@ class MMD(Statistic):
         check_whole("n_bandwidths", self.n_bandwidths)
         if self.n_centres is not None:
             check_whole("n_centres", self.n_centres)
-        if not 0 < self.sharpness < np.inf:
-            raise ValueError(f"sharpness must be positive and finite, got {self.sharpness}")
+        if not is_number(self.sharpness, above=0):
+            raise ValueError(f"sharpness must be positive and finite, got {self.sharpness!r}")
 
     def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Choose the bandwidths."""

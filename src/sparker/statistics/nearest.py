@@ -11,6 +11,8 @@ import numpy as np
 from jax import Array
 from scipy.spatial import cKDTree
 
+from sparker.engine.compiled import compiled
+
 MAX_FOR_TREE = 6
 """Features up to which a tree is quicker than the distances to all rows."""
 
@@ -70,7 +72,7 @@ def _nearest_here(
     return np.take_along_axis(rows, order, 1), np.take_along_axis(apart, order, 1)
 
 
-@functools.partial(jax.jit, static_argnames="k")
+@functools.partial(compiled, static_argnames="k", compiler_options=None)
 def _nearest_there(x: Array, squares: Array, some: Array, *, k: int) -> tuple[Array, Array]:
     product = jnp.matmul(x[some], x.T, precision=jax.lax.Precision.HIGHEST)
     rows = jax.lax.top_k(2 * product - squares[some][:, None] - squares, k)[1]

@@ -14,7 +14,6 @@ Schilling, JASA 81, 799 (1986) and Henze, Ann. Stat. 16, 772 (1988) count neighb
 sample over all rows; Loftsgaarden and Quesenberry's estimate of a density is what the second ranks.
 """
 
-import functools
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -23,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.compiled import compiled
 from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
@@ -101,7 +100,7 @@ def most_rows(n_features: int, *, own: bool) -> int:
     return MAX_OWN if own and n_features > MAX_FOR_TREE else MAX_SHARED
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@compiled
 def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, N) twice -> (B, K)
     counts = counts_of(reference, data)
     asked = Counts(counts.data[placed.queries], counts.both[placed.queries], counts.share)

@@ -37,6 +37,7 @@ from sparker.statistics.nystrom import (
     to_centres,
     whitening,
 )
+from sparker.system.numbers import is_number
 
 MAX_STEPS = 200
 """Newton steps. Usually there are four to ten, and some thirty where the samples come apart."""
@@ -78,8 +79,8 @@ class NPLM(Statistic):
         check_whole("n_bandwidths", self.n_bandwidths)
         for name in ("ridge", "tolerance"):
             value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise ValueError(f"{name} must be positive and finite, got {value}")
+            if not is_number(value, above=0):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
     def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Choose the bandwidths."""

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from sparker.engine.compiled import COMPILER_OPTIONS
+from sparker.engine.compiled import compiled
 from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
@@ -68,7 +68,7 @@ def _placed(
     return _standardised(columns, features, jnp.asarray(used))
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@compiled
 def _standardised(columns: Array, features: Array, used: Array) -> _Placed:
     """In double precision: labellings that give the same must not differ by rounding."""
 
@@ -82,7 +82,7 @@ def _standardised(columns: Array, features: Array, used: Array) -> _Placed:
     return _Placed(z, standard(z**2), standard(features))
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@compiled
 def _evaluated(placed: _Placed, reference: Array, data: Array) -> Array:  # (B, N) twice -> (B, 3)
     shares = [
         weight / jnp.maximum(jnp.sum(weight, 1, keepdims=True), LEAST)

@@ -1,17 +1,25 @@
 """Files that appear whole or not at all, even if the machine stops halfway."""
 
 import os
+import re
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
 
 STREAMS = 1, 2
 """The descriptors of stdout and stderr."""
 N_KEPT = 40
 """Characters of a file's name that its unfinished successor takes over: names cannot be longer
 than 255 bytes."""
+
+_being_written: set[str] = set()
+"""The unfinished files of this process, in which some file systems do not tell locks apart."""
 
 
 @contextmanager
@@ -30,26 +38,74 @@ def whole_file(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[B
                 yield file
             return
     target = Path(path).resolve()  # the file that a link leads to, not the link
-    # Nobody can guess the name, and nothing may have it yet: threads, and containers whose only
-    # process has the same number, do not meet, and no link leads elsewhere.
-    half = target.with_name(f".{target.name[:N_KEPT]}.{os.urandom(8).hex()}.part")
+    _tidy(target)
     mode = 0o666 if found is None else stat.S_IMODE(found.st_mode)  # private stays private
-    descriptor = os.open(
-        half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode
-    )
+    half, descriptor = _begin(target, mode)
     try:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if new and _linked(half, target):
-            half.unlink()
-        else:
-            half.replace(target)
+            if sys.platform == "win32":  # where no open file can be renamed
+                file.close()
+            if new and _linked(half, target):
+                half.unlink()
+            else:
+                half.replace(target)
     except BaseException:
         with suppress(OSError):
             half.unlink()
         raise
+    finally:
+        _being_written.discard(half.name)
+
+
+def _begin(target: Path, mode: int) -> tuple[Path, int]:
+    """A new file beside the target, held until it is closed."""
+    while True:
+        # Nobody can guess the name, and nothing may have it yet: threads, and containers whose only
+        # process has the same number, do not meet, and no link leads elsewhere.
+        half = target.with_name(f".{target.name[:N_KEPT]}.{os.urandom(8).hex()}.part")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(half, flags, mode)
+        _being_written.add(half.name)
+        _hold(descriptor, wait=True)
+        if half.exists():  # or somebody has tidied it away before it was held
+            return half, descriptor
+        os.close(descriptor)
+
+
+def _tidy(target: Path) -> None:
+    """Remove what processes that were killed have left of this file; those that live hold theirs.
+
+    A number of a process would not do: it may be another one's by now, or one of another container
+    or machine that shares the folder.
+    """
+    half = re.compile(rf"\.{re.escape(target.name[:N_KEPT])}\.[0-9a-f]{{16}}\.part")
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if not half.fullmatch(entry.name) or entry.name in _being_written:
+                continue
+            with suppress(OSError):
+                if not entry.is_file(follow_symlinks=False):
+                    continue
+                descriptor = os.open(entry.path, os.O_RDWR)
+                try:
+                    if _hold(descriptor, wait=False):
+                        os.unlink(entry.path)
+                finally:
+                    os.close(descriptor)
+
+
+def _hold(descriptor: int, *, wait: bool) -> bool:
+    """Lock an open file until it is closed, by whatever end of its process; whether it worked."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or on a file system without locks
+        return False
+    return True
 
 
 def _linked(half: Path, target: Path) -> bool:

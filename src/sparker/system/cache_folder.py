@@ -14,6 +14,10 @@ from platformdirs import user_cache_path
 VARIABLE = "SPARKER_CACHE"
 
 
+class CacheWarning(UserWarning):
+    """Something that could not be kept for the next time."""
+
+
 def is_off() -> bool:
     """Whether nothing is to be kept."""
     return os.environ.get(VARIABLE) == "off"
@@ -28,22 +32,36 @@ def root() -> Path:
     return found
 
 
-def make_private(path: Path) -> None:
-    """Make a folder inside the root; refuse one that others could put something into."""
-    for part in (path.parent.parent, path.parent, path):
-        if not part.is_dir():
-            part.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for part in (path.parent, path):
-        check_private(part)
+def private_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder, if it is not there, and refuse one that others could put something into.
+
+    Returns:
+        The folder's path without links, which others cannot redirect.
+
+    Raises:
+        PermissionError: If others may write to the folder or to one above it, or own one of them.
+            Above it, folders like ``/tmp`` are fine: in them nobody replaces what is not theirs.
+    """
+    path = Path(path).expanduser().resolve()
+    for part in (*reversed(path.parents), path):
+        with suppress(FileExistsError):
+            if not part.is_dir():
+                part.mkdir(mode=0o700)
+        if os.name != "nt":  # where the folders of a user are, and modes say nothing
+            _check(part, part.lstat(), is_above=part != path)
+    return path
 
 
-def check_private(path: Path) -> None:
-    """Refuse a folder that others may write to."""
-    if os.name == "nt":  # where the folders of a user are, and modes say nothing
-        return
-    found = path.stat()
-    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(f"others may write to {path}")
+def _check(part: Path, found: os.stat_result, *, is_above: bool) -> None:
+    if not stat.S_ISDIR(found.st_mode):  # a link that was made since
+        raise NotADirectoryError(f"{part} is no folder")
+    if found.st_uid not in (0, os.getuid()):
+        raise PermissionError(f"{part} belongs to another user; name another folder")
+    shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if shared and not (is_above and found.st_mode & stat.S_ISVTX):
+        raise PermissionError(
+            f"others may write to {part}; take their right to (chmod go-w) or name another folder"
+        )
 
 
 def keep_last_used(paths: Iterable[Path], max_bytes: int) -> None:

@@ -2,17 +2,36 @@
 
 from typing import Any
 
+import numpy as np
 
-def is_whole(value: Any) -> bool:
-    """Whether it is a whole number, of any type and size.
 
-    >>> [is_whole(value) for value in (3, 3.0, 10**30, 0.5, float("nan"), float("inf"), "3", None)]
+def is_number(
+    value: Any,
+    *,
+    above: float = -np.inf,
+    least: float = -np.inf,
+    most: float = np.inf,
+    below: float = np.inf,
+    whole: bool = False,
+) -> bool:
+    """Whether it is one finite number, of any type and size, within these bounds.
+
+    True and False are no numbers, and neither are texts.
+
+    >>> [is_number(value, above=0) for value in (3, 0.5, 10**400, np.float32(1), 0, -1, np.inf)]
+    [True, True, True, True, False, False, False]
+    >>> [is_number(value, whole=True) for value in (3, 3.0, 10**30, 0.5, np.nan, "3", True, None)]
     [True, True, True, False, False, False, False, False]
     """
-    try:
-        return bool(int(value) == value)
-    except (TypeError, ValueError, OverflowError):
-        return False
+    if not isinstance(value, int) or isinstance(value, bool):
+        try:
+            array = np.asarray(value)
+        except Exception:  # of objects that refuse to become one
+            return False
+        if array.ndim or array.dtype.kind not in "iuf" or not np.isfinite(array):
+            return False
+        value = array.item()
+    return above < value < below and least <= value <= most and (not whole or int(value) == value)
 
 
 def counted(n: int, what: str) -> str:

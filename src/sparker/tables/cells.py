@@ -19,6 +19,9 @@ MISSING = frozenset({"", "na", "n/a", "<na>", "nan", "null", "none"})
 LARGEST = 1e150
 """Of larger numbers, squares are infinite."""
 
+PERCENTAGE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*%\s*")
+"""A number with the sign behind it, as in 12.5%."""
+
 EXACT = 2**53
 """Up to here, every whole number is a float."""
 
@@ -82,6 +85,24 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
+
+
+def percentages(cells: Iterable[Any]) -> np.ndarray | None:  # (N,)
+    """Cells of texts as the numbers before their percent signs, NaN where one is missing.
+
+    None where any is not a percentage, or all are missing.
+
+    >>> percentages(["12.5%", None, "7 %"]).tolist(), percentages(["12.5%", "0.1"])
+    ([12.5, nan, 7.0], None)
+    """
+    found = []
+    for cell in cells:
+        known = PERCENTAGE.fullmatch(cell) if isinstance(cell, str) else None
+        if known is None and cell is not None:
+            return None
+        found.append(np.nan if known is None else float(known[1]))
+    numbers = np.array(found, np.float64)
+    return None if np.isnan(numbers).all() else numbers
 
 
 def is_missing(value: object) -> bool:

@@ -8,11 +8,16 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from sparker.tables.cells import as_objects, is_large, loses_digits
+from sparker.tables.cells import as_objects, is_large, loses_digits, percentages
+from sparker.tables.columns import NAMELESS
 from sparker.tables.errors import some
+from sparker.tables.identifiers import numbers_rows
 from sparker.tables.kinds import MICROSECONDS
 from sparker.tables.picture_files import as_rows
 from sparker.tables.table import Table, read
+
+HISTOGRAM = "values", "variances"
+"""What histograms of hist, boost-histogram and uproot answer to, beside their axes."""
 
 
 def as_table(name: str, given: Any) -> Table:
@@ -37,7 +42,28 @@ def as_table(name: str, given: Any) -> Table:
         found = _from_array(name, given)
     if not len(found.points) or not found.points.shape[1]:
         raise ValueError(f"{name} is empty, shape {found.points.shape}; at least one row is needed")
-    return found
+    return _in_numbers(_without_index(found))
+
+
+def _without_index(table: Table) -> Table:
+    """The index that pandas wrote, which other libraries read as a first column without a name."""
+    d = table.points.shape[1]
+    if table.columns[:1] != (NAMELESS,) or d == 1 or not numbers_rows(table.points[:, 0]):
+        return table
+    return table.take(range(1, d))._replace(indexed=True)
+
+
+def _in_numbers(table: Table) -> Table:
+    """Columns of percentages as the numbers that they are."""
+    found = {place: percentages(cells) for place, cells in table.others.items()}
+    numbers = {place: column for place, column in found.items() if column is not None}
+    if not numbers:
+        return table
+    points = table.points.copy()
+    for place, column in numbers.items():
+        points[:, place] = column
+    others = {place: cells for place, cells in table.others.items() if place not in numbers}
+    return table._replace(points=points, others=others, percent=table.percent | numbers.keys())
 
 
 def library_of(samples: Any) -> str | None:
@@ -158,6 +184,11 @@ def _is_gone(value: Any) -> bool:
 
 
 def _from_array(name: str, given: Any) -> Table:
+    if hasattr(given, "axes") and all(callable(getattr(given, one, None)) for one in HISTOGRAM):
+        raise ValueError(
+            f"{name} is a histogram, of which the rows are gone; give the rows it was filled with, "
+            "an array of shape (rows, features)"
+        )
     if hasattr(given, "toarray"):
         raise ValueError(f"{name} is a sparse matrix; give its rows as an array, .toarray()")
     try:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparker.tables.kinds import Kind, kind_of
+
 MIN_ROWS = 20
 """Fewer rows do not show what a column does, unless its name says it."""
 MAX_OVERLAP = 0.05
@@ -31,8 +33,8 @@ ROW = (
 )
 """What a row may be, in names such as ``event number``, ``runNumber`` or ``customerid``."""
 NUMBERED = re.compile(
-    rf"(.* )?(id|ids|idx|uuid|guid|pk|rowid|rownum)( .*)?|unnamed \d+|run|event|luminosity block|"
-    rf"(.* )?({ROW}) ?(id|ids|idx|index|no|nr|num|number)"
+    r"(.* )?(id|ids|idx|uuid|guid|pk|rowid|rownum)( .*)?|(unnamed|index level) \d+|run|event|"
+    rf"luminosity block|(.* )?({ROW}) ?(id|ids|idx|index|no|nr|num|number)"
 )
 """Names of numbers that stand for a row. They are whole: ``ID`` is an inner diameter, too."""
 CLOCK = re.compile(
@@ -49,6 +51,10 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?Z?")
 """A day, or a day and an hour, as ISO 8601 writes them."""
 QUANTITY = re.compile(r"[+-]?([^\W\d]{0,3}\d{1,12}\.\d+|\d{1,12})([eE][+-]?\d+)?[^\W\d]{0,4}")
 """A number, perhaps with its unit: 12.5kg, 1e-3."""
+
+
+NUMBERS = "has no name and numbers the rows, as the index that pandas writes"
+"""Why a first column without a name is left out, to follow "it"."""
 
 
 class _Name(NamedTuple):
@@ -93,10 +99,22 @@ def identifier(name: str, parts: Sequence[np.ndarray]) -> str | None:
         strings = [text for text in texts if text is not None]
         if _almost_all_differ(called, strings):
             return "has another text in almost every row"
+        if called.numbered and _are_codes(strings) and _are_many(strings, parts):
+            return "is named like an identifier and has more texts than a category can have"
         files = _read(strings)
     if files is None or not all(map(len, files.values)):
         return None
     return _counting(called, files) or _rising(called, files) or _named(called, files)
+
+
+def numbers_rows(values: np.ndarray) -> bool:
+    """Whether a first column without a name is an index: whole numbers, each of them once.
+
+    >>> numbers_rows(np.array([0, 2, 1])), numbers_rows(np.array([0, 1, 1]))
+    (True, False)
+    """
+    whole = bool(np.all(np.isfinite(values))) and bool(np.all(values == np.rint(values)))
+    return whole and len(np.unique(values)) == len(values)
 
 
 def _are_few(parts: Sequence[np.ndarray]) -> bool:
@@ -256,17 +274,40 @@ def _almost_all_differ(called: _Name, texts: list[list[str]]) -> bool:
     Texts with blanks are texts. So are single words, unless the column's name says that they name
     the rows. Numbers are numbers, unless zeros in front make all of them equally long.
     """
-    every = [text.strip() for part in texts for text in part]
-    if len(every) < MIN_ROWS or len(set(every)) < MIN_DISTINCT * len(every):
+    each = [[text.strip() for text in part] for part in texts]  # who returns is in both files
+    every = [text for part in each for text in part]
+    if len(every) < MIN_ROWS or not all(map(_differ, each)):
         return False
     if all(map(str.isdigit, every)):
         padded = any(text[0] == "0" for text in every) and len(set(map(len, every))) == 1
         return padded or len(every[0]) > 15
-    some = every[:: max(1, len(every) // 10_000)]  # enough to know what they look like
-    enough = MIN_DISTINCT * len(some)
-    codes = sum(len(text) <= MAX_LENGTH and bool(CODE.fullmatch(text)) for text in some)
-    if codes < enough or all(map(DAY.fullmatch, some)):
+    if not _are_codes(each):
         return False
+    some = _some(each)
+    enough = MIN_DISTINCT * len(some)
     with_digits = sum(any(map(str.isdigit, text)) for text in some)
     quantities = sum(bool(QUANTITY.fullmatch(text)) for text in some)
     return called.numbered or (with_digits >= enough and quantities < len(some) / 2)
+
+
+def _are_many(texts: list[list[str]], parts: Sequence[np.ndarray]) -> bool:
+    """Whether they are no category, in one file or in all."""
+    in_one = any(len(part) >= MIN_ROWS and _differ(part) for part in texts)
+    return in_one or kind_of(parts) == Kind.TEXT
+
+
+def _differ(texts: list[str]) -> bool:
+    return len(set(texts)) >= MIN_DISTINCT * len(texts)
+
+
+def _are_codes(texts: list[list[str]]) -> bool:
+    """Whether nearly all are single words and not too long, and not all of them days."""
+    some = _some(texts)
+    codes = sum(len(text) <= MAX_LENGTH and bool(CODE.fullmatch(text)) for text in some)
+    return codes >= MIN_DISTINCT * len(some) and not all(map(DAY.fullmatch, some))
+
+
+def _some(texts: list[list[str]]) -> list[str]:
+    """Enough of them to know what they look like."""
+    every = [text.strip() for part in texts for text in part]
+    return every[:: max(1, len(every) // 10_000)]

@@ -14,11 +14,14 @@ from sparker.tables.cells import (
     as_values,
     has_truths,
     is_missing,
+    percentages,
 )
+from sparker.tables.columns import NAMELESS
 from sparker.tables.files import open_table
-from sparker.tables.identifiers import identifier
-from sparker.tables.kinds import Kind, kind_of
+from sparker.tables.identifiers import NUMBERS, numbers_rows
 from sparker.tables.picture_files import SUFFIXES
+from sparker.tables.problems import judged
+from sparker.tables.rows import INDICATOR
 from sparker.tables.source import Source
 
 MAX_DISTINCT = 1000
@@ -30,6 +33,7 @@ HEAD = 20_000
 MAX_TEXT = 500
 """Characters of a text that are looked at."""
 
+FILE = "the file"
 FEATURE, LIST = "feature", "list"
 TEXTS = "text: embed it, or leave it out"
 PICTURES = "names of pictures: embed them, or leave them out"
@@ -76,7 +80,7 @@ class _Seen:
 
     def __init__(self, source: Source, name: str) -> None:
         self.source, self.name = source, name
-        self.is_number, self.is_list = True, False
+        self.is_number, self.is_list, self.is_percent = True, False, True
         self.ends: list[float] = []
         self.example: str | None = None
         self.n_missing = 0
@@ -91,19 +95,30 @@ class _Seen:
             if any(isinstance(value, list | dict) for value in values):
                 self.is_list = True
                 return
-            self.n_missing += sum(value is None for value in values)
+            known = [value for value in values if value is not None]
+            self.n_missing += len(values) - len(known)
+            if known and self.is_percent:
+                shares = percentages(known)
+                self.is_percent = shares is not None
+                self._widen(shares)
         else:
             there = numbers[~np.isnan(numbers)]
             self.n_missing += len(numbers) - len(there)
-            if len(there):
-                self.ends += [float(there.min()), float(there.max())]
-                self.ends = [min(self.ends), max(self.ends)]
+            self.is_percent &= not len(there)
+            self._widen(there)
             values = numbers.tolist()
+        if len(self.head) >= HEAD and not self.distinct:  # nothing was there so far
+            self.head = []
         if len(self.head) < HEAD:
             self.head += values
         if len(self.distinct) <= MAX_DISTINCT:
             new = set(values) if numbers is None else {*np.unique(there).tolist()}
             self.distinct |= {as_string(value) for value in new if value is not None}
+
+    def _widen(self, numbers: np.ndarray | None) -> None:
+        if numbers is not None and len(numbers):
+            self.ends += [float(numbers.min()), float(numbers.max())]
+            self.ends = [min(self.ends), max(self.ends)]
 
     def _numbers(self, cells: Cells) -> np.ndarray | None:
         if self.is_number and not has_truths(cells):
@@ -119,31 +134,39 @@ class _Seen:
         if self.is_list:
             return _lists(self.name)
         kind, role = self._judged()
-        low, high = self.ends if self.is_number and self.ends else (None, None)
+        is_number = self.is_number or self.is_percent
+        low, high = self.ends if is_number and self.ends else (None, None)
         distinct = min(len(self.distinct), MAX_DISTINCT + 1)
         return Column(self.name, kind, low, high, self.example, self.n_missing, distinct, role)
 
     def _judged(self) -> tuple[str, str]:
-        head = self.head[:HEAD]
-        if self.is_number:
-            part = np.array(head, np.float64)
-        else:
-            part = as_objects([_cell(value) for value in head])
-        kind = kind_of([part]) if self.distinct else Kind.NUMBER
+        part = self._part()
+        named = self.source.named
+        found = judged(self.name if named else "", {FILE: part}, INDICATOR, own=[FILE])
+        kind = str(found.kind)
         if self.name in self.source.beside:
-            return str(kind), "beside the table"
-        if not self.distinct:
-            return str(kind), "left out: it has no values"
-        why = identifier(self.name if self.source.named else "", [part])
-        if why is not None:
-            return str(kind), f"left out: it {why}"
-        if kind == Kind.TEXT:
-            return str(kind), PICTURES if _are_pictures(part) else TEXTS
+            return kind, "beside the table"
+        if self.name == NAMELESS and named:
+            is_index = self.name == self.source.names[0] and part.dtype.kind == "f"
+            if is_index and numbers_rows(part):
+                return kind, f"left out: it {NUMBERS}"
+            return kind, "has no name: name it, or leave it out"
+        if found.left_out:
+            return kind, f"left out: it {found.left_out}"
+        if found.to_embed:
+            return kind, PICTURES if _are_pictures(part) else TEXTS
+        if found.problem:
+            return kind, f"cannot be compared: {found.problem}"
         if len(self.distinct) == 1 and not self.n_missing:
-            return str(kind), "left out: it does not vary"
-        if self.ends and not np.isfinite(self.ends).all():
-            return str(kind), "has infinite values"
-        return str(kind), FEATURE
+            return kind, "left out: it does not vary"
+        return kind, FEATURE
+
+    def _part(self) -> np.ndarray:
+        if self.is_number:
+            return np.array(self.head, np.float64)
+        cells = as_objects([_cell(value) for value in self.head])
+        shares = percentages(cells) if self.is_percent else None
+        return cells if shares is None else shares
 
 
 def _are_pictures(part: np.ndarray) -> bool:

@@ -16,9 +16,10 @@ from sparker.tables.cells import (
     loses_digits,
     n_bytes,
 )
-from sparker.tables.columns import check_lists, choose
+from sparker.tables.columns import NAMELESS, check_lists, choose, nameless
 from sparker.tables.errors import FileError, check_memory, some
 from sparker.tables.files import open_table
+from sparker.tables.identifiers import numbers_rows
 from sparker.tables.source import Source, block_rows
 
 Column = Annotated[np.ndarray, ArraySpec("N", kinds="biufmMUSO", finite=False)]
@@ -44,6 +45,10 @@ class Table(NamedTuple):
     """Whether the first row is a line of text that may have been meant as names."""
     rounded: frozenset[int] = frozenset()
     """Columns of whole numbers that are no floats: their last digits are lost."""
+    percent: frozenset[int] = frozenset()
+    """Columns of numbers that were written as percentages."""
+    indexed: bool = False
+    """Whether a first column without a name numbered the rows, and was left out."""
     folder: str | None = None
     """Where its file is: names of pictures in it are seen from there, and lead nowhere else."""
 
@@ -79,9 +84,17 @@ class Table(NamedTuple):
         names = tuple(self.columns[i] for i in places) if self.columns else ()
         others = {new: self.others[old] for new, old in enumerate(places) if old in self.others}
         lists = {new: self.lists[old] for new, old in enumerate(places) if old in self.lists}
-        rounded = frozenset(new for new, old in enumerate(places) if old in self.rounded)
+        rounded, percent = (
+            frozenset(new for new, old in enumerate(places) if old in which)
+            for which in (self.rounded, self.percent)
+        )
         return self._replace(
-            points=points, columns=names, others=others, lists=lists, rounded=rounded
+            points=points,
+            columns=names,
+            others=others,
+            lists=lists,
+            rounded=rounded,
+            percent=percent,
         )
 
     def rows(self, kept: np.ndarray | None) -> "Table":
@@ -110,7 +123,8 @@ def read(
     their numbers, "0", "1", ... A column that is not all numbers is read as texts, or as True and
     False; what is missing is NaN or None. Where 1-D arrays of the same length lie beside a 2-D one
     in an .npz or HDF5 file, they can be asked for as ``extra``. Errors count rows from 0, lines
-    from 1.
+    from 1. A first column without a name that numbers the rows, as pandas writes its index, is left
+    out.
 
     Args:
         path: a .npy, .npz, .csv, .tsv, .jsonl (.ndjson), .parquet, .h5 (.hdf5) or .root file; text
@@ -135,7 +149,7 @@ def read(
     (('pt', 'eta'), [[31.5, 0.2], [48.0, -1.1]], [1.0, 0.9])
     """
     with open_table(path, key) as source:
-        features, extras = choose(source, columns, ignore, extra)
+        features, extras, has_index = choose(source, columns, ignore, extra)
         position = {name: i for i, name in enumerate(features)}
         single = all(name in source.single for name in features)
         dtype = np.dtype(np.float32 if single else np.float64)
@@ -143,11 +157,18 @@ def read(
         _check_room(n_rows, len(features), dtype.itemsize)
         points = np.empty((n_rows, len(features)), dtype)
         kept: dict[str, list[Cells]] = {name: [] for name in extras}
-        rows = dict.fromkeys((*features, *extras), 0)  # of each column, so far
+        index: list[np.ndarray] = []
+        # Of each column, so far.
+        rows = dict.fromkeys((*features, *extras, *[NAMELESS] * has_index), 0)
         no_numbers: set[str] = set()
         rounded: set[str] = set()
         for name, start, cells in source.pieces(tuple(rows), not extras):
             rows[name] = stop = start + len(cells)
+            if name == NAMELESS and has_index:
+                numbers = _numbers(source, name, cells)
+                if numbers is None:
+                    raise nameless(source)
+                index.append(numbers.copy())
             if name in kept:
                 check_memory(n_bytes(cells), f"column {name!r}")
                 # A copy, since a part of a block would hold on to all of it.
@@ -167,6 +188,8 @@ def read(
             raise FileError(f"is damaged: its columns end after {n_rows} to {most} rows")
         if not n_rows:
             raise FileError("has no rows; a test needs some")
+        if has_index and not numbers_rows(np.concatenate(index)):
+            raise nameless(source)
         points.resize((n_rows, len(features)), refcheck=False)
         typed = {name: source.typed(cells) for name, cells in kept.items()}
     others = {}
@@ -183,6 +206,7 @@ def read(
         others,
         headless=source.headless,
         rounded=frozenset(position[name] for name in rounded - no_numbers),
+        indexed=has_index,
         folder=os.path.dirname(os.path.abspath(path)),
     )
 
