@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from functools import cache
-from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, BinaryIO, NamedTuple, Union, get_args, get_origin, get_type_hints
 
