@@ -7,9 +7,9 @@ from experiments.reliability.box import Box
 
 GROUPS = {
     "files": "tables that nobody vetted",
-    "kept": "results, stores, monitors and reports",
+    "kept": "stores and reports",
     "faults": "processes and disks",
-    "watch": "watching as a service",
+    "watch": "watching batches as they come",
     "numerics": "numbers of every size",
     "environments": "machines and processes",
     "options": "the command line",

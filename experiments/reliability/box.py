@@ -25,11 +25,15 @@ MAX_SECONDS = 120.0
 WAIT = 8
 """How many times as long a command may wait, for what does not work at all, or is not let."""
 
+IDLE = 30.0
+"""Seconds without any work after which a command waits for what never comes."""
+
 RESTART = 200
 """Command lines after which the process inside is begun anew."""
 
 ROOT = Path(__file__).parents[2]
 QUICK = ["--toys", "99", "--kernels", "2", "--steps", "20", "--json"]
+TWO = ["reference.npy", "data.npy"]
 READ = ["--toys", "19", "--statistic", "mahalanobis", "--json"]
 """As quick as it goes, where only the reading of files matters."""
 
@@ -51,7 +55,7 @@ def _folder() -> Path:
 
 def clean_up() -> None:
     """Remove all folders."""
-    Inside.end()
+    INSIDE.end()
     shutil.rmtree(_folder(), ignore_errors=True)
     _folder.cache_clear()
 
@@ -88,7 +92,8 @@ class Measured:
         self.worked = max(self.worked, seconds - self.first[0])
         self.peak = max(self.peak, size - self.first[1])
         waited = time.monotonic() - self.began
-        if self.worked > self.seconds or waited > WAIT * self.seconds:
+        is_idle = waited > IDLE and self.worked < 0.1
+        if self.worked > self.seconds or waited > WAIT * self.seconds or is_idle:
             self.is_stopped = True
         if self.process is not None and (self.is_stopped or self.peak > MAX_MIB):
             end_tree(self.process)
@@ -129,39 +134,43 @@ def stop(process: subprocess.Popen[Any]) -> None:
 
 
 class Inside:
-    """The process that runs command lines one after the other, see ``inside``."""
+    """A process that runs command lines one after the other, see ``inside``."""
 
-    process: subprocess.Popen[str] | None = None
-    n_run = 0
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.n_run = 0
+        self.most = 0.0
+        """MiB that it had at most since it began."""
+        self.elsewhere: list[str] = []
+        """What the last command touched outside of its folder."""
 
-    @classmethod
-    def run(cls, folder: Path, arguments: Sequence[str], seconds: float) -> Done:
+    def run(self, folder: Path, arguments: Sequence[str], seconds: float) -> Done:
         """One command line."""
-        if cls.process is None or cls.n_run >= RESTART:
-            cls.begin()
-        assert cls.process is not None
-        assert cls.process.stdin is not None
-        assert cls.process.stdout is not None
-        cls.n_run += 1
-        with measured(cls.process.pid, seconds) as found:
+        if self.process is None or self.n_run >= RESTART:
+            self.begin()
+        assert self.process is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.n_run += 1
+        with measured(self.process.pid, seconds) as found:
             try:
-                cls.process.stdin.write(json.dumps([str(folder), list(arguments)]) + "\n")
-                cls.process.stdin.flush()
-                line = cls.process.stdout.readline()
+                self.process.stdin.write(json.dumps([str(folder), list(arguments)]) + "\n")
+                self.process.stdin.flush()
+                line = self.process.stdout.readline()
             except BrokenPipeError:
                 line = ""
         if not line:
-            code = cls.process.wait()
-            cls.process = None
+            code = self.process.wait()
+            self.process = None
             ended = None if found.is_stopped else code
             return Done(ended, "", "the process was ended", found.worked, found.peak)
-        return Done(*json.loads(line), found.worked, found.peak)
+        *said, self.most, self.elsewhere = json.loads(line)
+        return Done(*said, found.worked, found.peak)
 
-    @classmethod
-    def begin(cls) -> None:
+    def begin(self) -> None:
         """Start it."""
-        cls.end()
-        cls.process = subprocess.Popen(
+        self.end()
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "experiments.reliability.inside"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -170,14 +179,16 @@ class Inside:
             cwd=ROOT,
             env=environment(),
         )
-        cls.n_run = 0
+        self.n_run = 0
 
-    @classmethod
-    def end(cls) -> None:
+    def end(self) -> None:
         """Stop it."""
-        if cls.process is not None:
-            stop(cls.process)
-            cls.process = None
+        if self.process is not None:
+            stop(self.process)
+            self.process = None
+
+
+INSIDE = Inside()
 
 
 class Box:
@@ -193,7 +204,7 @@ class Box:
 
     def inside(self, *arguments: object, seconds: float = MAX_SECONDS) -> Done:
         """A command line, in a process that runs many."""
-        done = Inside.run(self.folder, list(map(str, arguments)), seconds)
+        done = INSIDE.run(self.folder, list(map(str, arguments)), seconds)
         self.ran.append(done)
         return done
 
@@ -272,8 +283,18 @@ def shared() -> Path:
     np.save(here / "quiet.npy", rng.normal(size=(40, 2)))
     np.save(here / "strange.npy", 3 + 0.2 * rng.normal(size=(40, 2)))
     commands: list[list[str]] = [
-        ["test", "reference.npy", "data.npy", *QUICK, "--store", "store", "--save", "result.npz"],
-        ["calibrate", "reference.npy", "monitor.npz", "--batch-size", "40", *QUICK[:-1]],
+        [
+            "test",
+            "reference.npy",
+            "data.npy",
+            *QUICK,
+            "--store",
+            "store",
+            "--save",
+            "result.sparker",
+        ],
+        ["calibrate", "reference.npy", "monitor.sparker", "--alpha", "0.05", *QUICK[:-1]],
+        ["calibrate", "reference.npy", "anytime.sparker", "--alpha", "0.05", "--anytime"],
     ]
     for command in commands:
         done = here.inside(*command)

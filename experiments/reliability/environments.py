@@ -183,9 +183,9 @@ def closed(here: Box) -> None:
         for number in (0, 1, 2):
             os.close(number)
 
-    done = here.outside(*TEST, "--save", "result.npz", preexec_fn=close)
+    done = here.outside(*TEST, "--save", "result.sparker", preexec_fn=close)
     check(done.code is not None and 0 <= done.code < 3, f"exit code {done.code}")
-    check((here / "result.npz").exists(), "the result was lost")
+    check((here / "result.sparker").exists(), "the result was lost")
 
 
 @attack("environments", "extras that are not installed", "error with the pip command")

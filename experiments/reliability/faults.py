@@ -43,7 +43,7 @@ def goes_on(here: Box) -> None:
 
 def chunks(here: Box) -> int:
     """Finished ones."""
-    return len(list((here / "store").glob("*.npz")))
+    return len(list((here / "store").glob("toys-*")))
 
 
 def ended_by(here: Box, seed: int, number: int) -> Done:
@@ -100,12 +100,12 @@ def ignored(here: Box) -> None:
 def reader_leaves(here: Box) -> None:
     """| head -0."""
     here.samples()
-    process = here.begin(*TEST[:-2], "--save", "result.npz", "--rows", "rows.csv")
+    process = here.begin(*TEST[:-2], "--save", "result.sparker", "--rows", "rows.csv")
     assert process.stdout
     process.stdout.close()
     process.stdout = None
     plain(here.ended(process))
-    for name in ("result.npz", "rows.csv"):
+    for name in ("result.sparker", "rows.csv"):
         check((here / name).exists(), f"{name} was lost")
 
 
@@ -129,12 +129,12 @@ def full_store(here: Box) -> None:
 def full_output(here: Box) -> None:
     """The report is larger than the limit."""
     here.samples()
-    outputs = {"--rows": "rows.csv", "--save": "result.npz", "--report": "report.html"}
+    outputs = {"--rows": "rows.csv", "--save": "result.sparker", "--report": "report.html"}
     command = [*TEST[:-2], *(word for pair in outputs.items() for word in pair)]
     done = refused(here.outside(*command, preexec_fn=files_of(1_200_000)), "report")
     p_value(done._replace(code=0))  # the answer is there
     check((here / "rows.csv").stat().st_size > 0, "rows.csv was lost")
-    check((here / "result.npz").exists(), "result.npz was lost")
+    check((here / "result.sparker").exists(), "result.sparker was lost")
     check(not (here / "report.html").exists(), "half a report")
     check(not list(here.folder.glob(".*")), "unfinished files are left")
 
@@ -144,19 +144,19 @@ def full_stdout(here: Box) -> None:
     """/dev/full."""
     here.samples()
     with open("/dev/full", "w") as full:
-        done = here.outside(*TEST[:-2], "--save", "result.npz", stdout=full)
+        done = here.outside(*TEST[:-2], "--save", "result.sparker", stdout=full)
     refused(done, "stdout")
-    check((here / "result.npz").exists(), "result.npz was lost")
+    check((here / "result.sparker").exists(), "result.sparker was lost")
 
 
 @attack("faults", "stdout closed", "files are written, nothing gets into them")
 def closed_stdout(here: Box) -> None:
     """>&-."""
     here.samples()
-    done = here.outside(*TEST[:-2], "--save", "result.npz", preexec_fn=lambda: os.close(1))
+    done = here.outside(*TEST[:-2], "--save", "result.sparker", preexec_fn=lambda: os.close(1))
     plain(done)
-    plain(here.outside("info", "result.npz"))
-    check((here / "result.npz").exists(), "result.npz was lost")
+    plain(here.outside("info", "result.sparker"))
+    check((here / "result.sparker").exists(), "result.sparker was lost")
 
 
 @attack("faults", "--rows /dev/stdout beside other outputs", "all are written")
@@ -164,11 +164,11 @@ def rows_to_stdout(here: Box) -> None:
     """Devices are not replaced."""
     here.samples()
     words = [word for word in TEST[:-2] if word != "--json"]
-    done = here.outside(*words, "--rows", "/dev/stdout", "--save", "result.npz")
+    done = here.outside(*words, "--rows", "/dev/stdout", "--save", "result.sparker")
     plain(done)
     check(done.code == 0, f"exit code {done.code}: {done.said}")
     check(len(done.out.splitlines()) > 200, "rows were lost")
-    check((here / "result.npz").exists(), "result.npz was lost")
+    check((here / "result.sparker").exists(), "result.sparker was lost")
     check(os.path.exists("/dev/stdout"), "stdout was replaced")
 
 
@@ -241,7 +241,7 @@ def half_chunk(here: Box) -> None:
     """Cut off in the middle."""
     here.samples()
     goes_on(here)
-    path = sorted((here / "store").glob("*.npz"))[-1]
+    path = sorted((here / "store").glob("toys-*"))[-1]
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     refused(here.outside(*TEST), path.name)
     path.unlink()
@@ -316,7 +316,7 @@ finally:
         if os.path.abspath(name).startswith(here):
             print("created", name, bool(exclusive), file=sys.stderr)
 """
-    command = [*TEST, "--save", "result.npz", "--rows", "rows.csv", "--report", "report.html"]
+    command = [*TEST, "--save", "result.sparker", "--rows", "rows.csv", "--report", "report.html"]
     names = []
     for _ in range(2):
         done = here.outside(*command, code=code)
@@ -330,17 +330,17 @@ finally:
 @attack("faults", "eight threads that save to one file while it is read", "never half a file")
 def torn(here: Box) -> None:
     """The library."""
-    here.copy("result.npz")
+    here.copy("result.sparker")
     code = """
 import sys, threading, sparker
-found = sparker.TestResult.load("result.npz")
-found.save("x.npz")
+found = sparker.TestResult.load("result.sparker")
+found.save("x.sparker")
 wrong = []
 def write():
-    for _ in range(10): found.save("x.npz")
+    for _ in range(10): found.save("x.sparker")
 def read():
     for _ in range(40):
-        try: sparker.TestResult.load("x.npz")
+        try: sparker.TestResult.load("x.sparker")
         except Exception as error: wrong.append(repr(error))
 threads = [threading.Thread(target=f) for f in [write] * 8 + [read] * 2]
 for t in threads: t.start()

@@ -2,18 +2,16 @@
 
 import gzip
 import io
-import json
 import os
 import shutil
 import zipfile
-from pathlib import Path
 
 import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from experiments.reliability.attack import attack
-from experiments.reliability.box import READ, Box, lines, samples
+from experiments.reliability.box import READ, Box, samples
 from experiments.reliability.ends import check, either, p_value, plain, refused
 
 CIRCLE = "a link that leads to itself"
@@ -162,9 +160,10 @@ def file_names(here: Box) -> None:
         if len(name) < 200:
             shutil.copy(here / "data.npy", here / f"{name}.npy")
             plain(here.inside("info", *given))
-        either(here.inside("test", *READ, f"--save={name}.npz", "--", "reference.npy", given[1]))
-        if f"{name}.npz" in os.listdir(here.folder):
-            plain(here.inside("info", "--", f"{name}.npz"))
+        save = f"--save={name}.sparker"
+        either(here.inside("test", *READ, save, "--", "reference.npy", given[1]))
+        if f"{name}.sparker" in os.listdir(here.folder):
+            plain(here.inside("info", "--", f"{name}.sparker"))
 
 
 @attack("files", "links that are broken or in a circle, and a folder called x.csv", "error")
@@ -196,37 +195,6 @@ def column_names(here: Box) -> None:
 # --- Stores, results, monitors --------------------------------------------------------------------
 
 
-@attack("kept", "pipes and folders as chunks and manifests of a store", "error at once")
-def pipes(here: Box) -> None:
-    """Nobody would ever write into the pipe."""
-    here.samples()
-    for make in (os.mkfifo, os.mkdir):
-        for name in ("manifest.json", "toys-000000-000063.npz"):
-            (here / "store").mkdir()
-            make(here / "store" / name)
-            done = here.inside("test", "reference.npy", "data.npy", *READ, "--store", "store")
-            refused(done, name)
-            shutil.rmtree(here / "store")
-
-
-@attack("kept", "chunk, manifest, table, result and monitor in the place of each other", "error")
-def exchanged(here: Box) -> None:
-    """Each says what it is."""
-    here.samples()
-    store = here.copy("store")
-    here.copy("result.npz")
-    here.copy("monitor.npz")
-    chunk = min(store.glob("*.npz")).relative_to(here.folder)
-    for name in (chunk, "store/manifest.json", "reference.npy", "monitor.npz", "store"):
-        refused(here.inside("report", name))
-    for name in (chunk, "reference.npy", "result.npz", "store"):
-        refused(here.inside("watch", name, "data.npy"))
-    for name in (chunk, "store", "store/manifest.json"):
-        refused(here.inside("info", name))
-    refused(here.inside("test", "result.npz", "monitor.npz", *READ))
-    refused(here.inside("merge", "result.npz", "--into", "new"))
-
-
 @attack("kept", "a store that is a link, and one that is merged into itself", "the same p-value")
 def links(here: Box) -> None:
     """Folders go by any name."""
@@ -237,72 +205,6 @@ def links(here: Box) -> None:
     check(p_value(here.inside(*test, "--store", "link")) == first, "another p-value")
     either(here.inside("merge", "store", "link", "--into", "store"))
     check(p_value(here.inside(*test, "--store", "store")) == first, "another p-value")
-
-
-# --- Watching -------------------------------------------------------------------------------------
-
-
-@attack("watch", "pipes, folders, circles and devices among the batches", "others are tested")
-def inbox(here: Box) -> None:
-    """What is no file is no batch."""
-    for name in ("monitor.npz", "quiet.npy"):
-        here.copy(name)
-    folder = here / "inbox"
-    folder.mkdir()
-    os.mkfifo(folder / "a.npy")
-    (folder / "b.npy").mkdir()
-    (folder / "c.npy").symlink_to("c.npy")
-    (folder / "d.npy").symlink_to("/dev/zero")
-    shutil.copy(here / "quiet.npy", folder / "e.npy")
-    done = plain(here.inside("watch", "monitor.npz", "inbox"))
-    check([line["batch"] for line in lines(done.out)] == ["inbox/e.npy"], done.out)
-
-
-@attack("watch", "batches whose names have line breaks and escape sequences", "a line each")
-def batch_names(here: Box) -> None:
-    """A reader of lines is not misled."""
-    for name in ("monitor.npz", "quiet.npy"):
-        here.copy(name)
-    (here / "inbox").mkdir()
-    names = ['a\n{"alarm": true}.npy', "b\x1b[2J.npy", os.fsdecode(b"c\xff.npy")]
-    for name in names:
-        shutil.copy(here / "quiet.npy", here / "inbox" / name)
-    done = plain(here.inside("watch", "monitor.npz", "inbox", "--journal", "journal.jsonl"))
-    found = [json.loads(line)["batch"] for line in done.out.splitlines()]
-    check([Path(name).name for name in found] == sorted(names), f"lines {found}")
-    again = plain(here.inside("watch", "monitor.npz", "inbox", "--journal", "journal.jsonl"))
-    check(not again.out, "batches were tested twice")
-
-
-@attack("watch", "a journal that is a pipe, a folder, a device, a monitor", "error at once")
-def journals(here: Box) -> None:
-    """It must be a file that can be read again."""
-    for name in ("monitor.npz", "quiet.npy"):
-        here.copy(name)
-    os.mkfifo(here / "pipe")
-    (here / "folder").mkdir()
-    shutil.copy(here / "monitor.npz", here / "other.npz")
-    for name in ("pipe", "folder", "/dev/null", "monitor.npz", "other.npz", "none/x"):
-        before = (here / "other.npz").read_bytes()
-        refused(here.inside("watch", "monitor.npz", "quiet.npy", "--journal", name, seconds=30))
-        check((here / "other.npz").read_bytes() == before, "another file was written to")
-
-
-@attack("watch", "a journal of 20,000 lines", "goes on within seconds")
-def long_journal(here: Box) -> None:
-    """Of a year."""
-    for name in ("monitor.npz", "quiet.npy", "strange.npy"):
-        here.copy(name)
-    watch = ["watch", "monitor.npz", "quiet.npy", "strange.npy", "--journal", "journal.jsonl"]
-    plain(here.inside(*watch[:3], *watch[-2:]))
-    line = json.loads((here / "journal.jsonl").read_text())
-    with open(here / "journal.jsonl", "w") as file:
-        for number in range(20_000):
-            name = f"/old/{number}.npy" if number else line["file"]
-            file.write(json.dumps(line | {"look": number + 1, "file": name}) + "\n")
-    done = plain(here.inside(*watch, seconds=60))
-    found = lines(done.out)
-    check([one["look"] for one in found] == [20_001], f"looks {found}")
 
 
 # --- Options --------------------------------------------------------------------------------------

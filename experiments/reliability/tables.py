@@ -1,4 +1,4 @@
-"""The tables of docs/reliability.md, from result.json and endurance.json.
+"""The tables of docs/reliability.md, from result.json, fuzz.json and endurance.json.
 
 python -m experiments.reliability.tables            # writes them into the page
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 from experiments.reliability.attack import ATTACKS, GROUPS
 from experiments.reliability.endurance import RESULT as ENDURANCE
+from experiments.reliability.fuzz import RESULT as FUZZ
 from experiments.reliability.run import RESULT
 
 PAGE = RESULT.parents[2] / "docs" / "reliability.md"
@@ -26,13 +27,8 @@ def total(groups: Groups) -> Iterator[str]:
     for name, what in GROUPS.items():
         if name in groups:
             every += groups[name]["attacks"]
-            yield line(f"[{what}](#{anchor(what)})", groups[name]["attacks"])
+            yield line(what, groups[name]["attacks"])
     yield line("**all**", every)
-
-
-def anchor(title: str) -> str:
-    """As GitHub makes it of a heading."""
-    return title.lower().replace(",", "").replace(" ", "-")
 
 
 def line(name: str, attacks: list[dict[str, Any]]) -> str:
@@ -47,19 +43,22 @@ def line(name: str, attacks: list[dict[str, Any]]) -> str:
     )
 
 
-def each(groups: Groups) -> Iterator[str]:
-    """A table for each group."""
-    for name, what in GROUPS.items():
-        if name not in groups:
-            continue
-        yield f"### {what[0].upper()}{what[1:]}"
-        yield ""
-        yield "| what is done | what must happen | times | handled |"
-        yield "|---|---|--:|--:|"
-        for one in groups[name]["attacks"]:
-            what_is_done = one["name"].replace("|", "\\|")
-            yield f"| {what_is_done} | {one['expected']} | {one['tried']} | {one['handled']} |"
-        yield ""
+def fuzzed(found: dict[str, Any]) -> Iterator[str]:
+    """A line for each kind of file or folder that was changed at random, and one for all."""
+    yield "| | cases | commands | of these refused | cases that fell short |"
+    yield "|---|--:|--:|--:|--:|"
+    every = Counter[str]()
+    for name, kind in found["kinds"].items():
+        codes = kind["exit_codes"]
+        counts = {
+            "cases": kind["cases"],
+            "commands": sum(codes.values()),
+            "refused": sum(n for code, n in codes.items() if code[-1] in "245"),
+            "short": kind["fell_short"],
+        }
+        every.update(counts)
+        yield f"| {name} | " + " | ".join(f"{n:,}" for n in counts.values()) + " |"
+    yield "| **all** | " + " | ".join(f"{n:,}" for n in every.values()) + " |"
 
 
 def open_ends(groups: Groups) -> Iterator[str]:
@@ -90,7 +89,9 @@ def memory(looks: list[dict[str, int]], of: str) -> Iterator[str]:
 def page(text: str) -> str:
     """The page with its tables made anew."""
     groups = json.loads(RESULT.read_text())["groups"]
-    tables = {"all": total(groups), "each": each(groups), "open": open_ends(groups)}
+    tables = {"all": total(groups), "open": open_ends(groups)}
+    if FUZZ.exists():
+        tables["fuzz"] = fuzzed(json.loads(FUZZ.read_text()))
     if ENDURANCE.exists():
         endurance = json.loads(ENDURANCE.read_text())
         tables["sizes"] = memory(endurance["sizes"], "sizes")

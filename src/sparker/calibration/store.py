@@ -88,15 +88,12 @@ class Store:
 
     def write(self, chunk: Chunk, made_by: dict[str, str]) -> None:
         """Keep a finished chunk."""
-        numbers = chunk.numbers
-        name = f"toys-{min(numbers):06d}-{max(numbers):06d}"
-        if max(numbers) - min(numbers) + 1 != len(numbers):  # others may fill the gaps
-            name += f"-{digest(np.asarray(numbers, np.int64))[:8]}"
+        numbers = [*map(int, chunk.numbers)]
         with _writing(self.folder):
             archive.write(
-                self.folder / f"{name}{archive.SUFFIX}",
+                self.folder / chunk_name(numbers),
                 KIND,
-                SavedChunk(self.test, made_by, chunk._replace(numbers=[*map(int, numbers)])),
+                SavedChunk(self.test, made_by, chunk._replace(numbers=numbers)),
             )
 
     def read(self) -> list[Chunk]:
@@ -165,6 +162,8 @@ def read_chunks(paths: Iterable[Path], test: str) -> list[Chunk]:
             problems.append(f"{path} holds toys of another test")
         elif not _fits_together(chunk):
             problems.append(f"{path} has parts that do not belong together")
+        elif path.name != (name := chunk_name(chunk.numbers)):  # and would make room for others
+            problems.append(f"{path} holds the toys of {name}")
         elif found and _shapes(chunk) != _shapes(found[0]):
             problems.append(f"{path} has other statistics than {next(iter(first.values()))[0]}")
         else:
@@ -230,6 +229,14 @@ def begun(folder: str | os.PathLike[str]) -> int | None:
     """The size of the chunks that a store was begun with; None where there is no store."""
     manifest = read_manifest(Path(folder))
     return None if manifest is None else manifest.chunk
+
+
+def chunk_name(numbers: Sequence[int]) -> str:
+    """Return what the file of these toys is called."""
+    name = f"toys-{min(numbers):06d}-{max(numbers):06d}"
+    if max(numbers) - min(numbers) + 1 != len(numbers):  # others may fill the gaps
+        name += f"-{digest(np.asarray(numbers, np.int64))[:8]}"
+    return f"{name}{archive.SUFFIX}"
 
 
 def chunk_files(folder: Path) -> list[Path]:

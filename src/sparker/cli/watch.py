@@ -1,5 +1,7 @@
 """``sparker watch``: files against a monitor, which remembers them."""
 
+import os
+import stat
 import sys
 import warnings
 from collections.abc import Callable
@@ -19,7 +21,6 @@ from sparker.tables.errors import DataWarning
 
 if TYPE_CHECKING:
     from sparker.anytime import AnytimeMonitor
-    from sparker.history import FileVersion
     from sparker.monitor import Monitor
 
 EXIT_CODES = {(False, False): 0, (True, False): 1, (False, True): 4, (True, True): 5}
@@ -103,11 +104,9 @@ class _Session:
 
     def look(self, file: str) -> None:
         """Test a batch, keep the look, and print its line."""
-        from sparker.history import FileVersion
-
         line: dict[str, Any] = {"batch": file}
         try:
-            line |= self._tested(file, FileVersion.of(_path(file)))
+            line |= self._tested(file)
         except _CannotWriteError:
             raise
         except Exception as error:  # whatever it is, other batches come
@@ -120,17 +119,21 @@ class _Session:
                 note(f"Lines cannot be written to stdout any more: {plain(error)}.")
             self.failed = True
 
-    def _tested(self, file: str, version: "FileVersion") -> dict[str, Any]:
+    def _tested(self, file: str) -> dict[str, Any]:
         from sparker import tables
         from sparker.history import FileVersion
 
+        before = os.stat(path := _path(file))
+        if not stat.S_ISREG(before.st_mode):  # nobody may ever write into a pipe
+            return {"error": f"{file} is no ordinary file"}
         rows = tables.read(
             file,
             columns=self.monitor.columns or None,
             extra=[name for name in self.monitor.beside if name not in self.monitor.columns],
             key=self.key,
         )
-        if FileVersion.of(_path(file)) != version:
+        version = FileVersion.of(path)  # only now: what cannot be read may have no end
+        if version[1:] != (before.st_ino, before.st_mtime_ns):
             return {"error": f"{file} changed while it was read; test it when it is complete"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # they are in the line

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from functools import cache
-from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, BinaryIO, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -255,6 +254,15 @@ def parsed(text: bytes, of: Any, restored: Callable[[type, Any], Any] | None = N
 
 def content_of(path: str | os.PathLike[str], most: float = np.inf) -> bytes:
     """Return all bytes of an ordinary file; refuse links, pipes, devices and what is too large."""
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > min(most, free_on_machine() / COPIES):
+            raise ValueError(f"it has {size:,} bytes, which is far too large")
+        return file.read()
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     flags = os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
     try:
         descriptor = os.open(path, flags)
@@ -263,20 +271,18 @@ def content_of(path: str | os.PathLike[str], most: float = np.inf) -> bytes:
             raise ValueError("it is a link, which is not followed; name the file itself") from None
         raise
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if stat.S_ISDIR(found.st_mode):
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(kind):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(kind):
             raise ValueError("it is no ordinary file")
-        if found.st_size > min(most, free_on_machine() / COPIES):
-            raise ValueError(f"it has {found.st_size:,} bytes, which is far too large")
-        return file.read()
+        yield file
 
 
 def is_archive(path: str | os.PathLike[str]) -> bool:
     """Return whether a file was written by ``write``, as far as its metadata tells."""
-    with suppress(Exception), open(path, "rb") as file:
-        return Path(path).is_file() and bool(_about(_start(file)))
+    with suppress(Exception), _opened(path) as file:
+        return bool(_about(_start(file)))
     return False
 
 
