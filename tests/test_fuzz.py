@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from experiments.reliability import fuzz
 from experiments.reliability.ends import Done, NotHandled
 from experiments.reliability.mutants import WAYS, parts_of, pick, sealed
 
+import sparker
 from sparker.calibration.store import chunk_files
 from sparker.cli.main import main
 from sparker.system import archive
+from sparker.system.owned import owned
 
 pytestmark = pytest.mark.unit
 
@@ -131,6 +134,30 @@ def test_a_chunk_under_the_name_of_others_is_refused(there, tmp_path):
         assert f"holds the toys of {other.name}" in done.said
         assert (store / path.name).read_bytes() == before
     assert not (tmp_path / "all").exists()
+
+
+def test_a_result_whose_scores_were_counted_for_nobody_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    small = sparker.FitConfig(n_kernels=2), sparker.WidthConfig(steps=20, n_widths=3)
+    found = sparker.test(
+        rng.normal(size=(100, 2)), rng.normal(size=(40, 2)), n_toys=9, config=small[0],
+        widths=small[1], explain=False, progress=False,
+    )  # fmt: skip
+    for shape in ((0, 20), (10, 0)):
+        replace(found, score_counts=np.zeros(shape)).save(tmp_path / "x.sparker")
+        with pytest.raises(ValueError, match="its score_counts are not those of the data"):
+            sparker.load(tmp_path / "x.sparker")
+
+
+def test_to_own_a_file_follows_no_link(tmp_path, monkeypatch):
+    (tmp_path / "x").write_bytes(b"")
+    (tmp_path / "link").symlink_to("x")
+    monkeypatch.setattr(os, "open", None)
+    with (
+        pytest.raises(ValueError, match="is a link, which is not followed"),
+        owned(tmp_path / "link"),
+    ):
+        pass
 
 
 def test_what_is_sealed_anew_is_read(there, tmp_path):

@@ -142,7 +142,8 @@ def parts_of(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The text of an archive, read, and its arrays."""
     size = int.from_bytes(content[:8], "little")
     texts = json.loads(content[8 : 8 + size])["__metadata__"]
-    return json.loads(texts[archive.FORMAT]), safetensors.load(content)
+    arrays = safetensors.load(content)  # in any order
+    return json.loads(texts[archive.FORMAT]), dict(sorted(arrays.items()))
 
 
 def sealed(kind: str, value: bytes, arrays: dict[str, np.ndarray]) -> bytes:

@@ -593,6 +593,8 @@ def _problems(found: Result) -> Iterator[str]:
     ):
         if rows is not None and not (np.all(rows[1:] > rows[:-1]) and np.all(rows < end)):
             yield f"{name} are not the numbers of rows or columns"
+    if found.score_counts is not None and not found.score_counts.size:
+        yield "its score_counts are not those of the data"
     if found.n_reference < n_shown:
         yield f"n_reference is {found.n_reference}, and {n_shown} rows are shown"
     if found.reference_weights is not None and not found.reference_weights.any():

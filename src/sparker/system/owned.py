@@ -44,10 +44,14 @@ def _locked(path: str | os.PathLike[str]) -> int:
     """Return a descriptor of the file that is there now, with the lock on it."""
     import fcntl
 
+    if Path(path).is_symlink():
+        raise ValueError(
+            f"{os.fspath(path)} is a link, which is not followed; name the file itself"
+        )
     if Path(path).exists() and not Path(path).is_file():  # to open a pipe would wait
-        raise ValueError(f"{os.fspath(path)} is no ordinary file")
+        raise ValueError(f"{path} is no ordinary file")
     while True:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):
