@@ -86,7 +86,7 @@ TESTS: dict[str, Callable[[], Any]] = {
     "counts": lambda: quick(FAINT, expected=0.9 * N_DATA),
     "simulator": lambda: quick(FAINT, null=sparker.Simulator(population)),
     "pool": lambda: quick(FAINT, null=sparker.Simulator(POOL)),
-    "early_stopping": lambda: quick(FAINT, stop=sparker.Sequential(exceedances=2, first=10)),
+    "early_stopping": lambda: quick(FAINT, stop=sparker.Sequential(exceedances=1, first=10)),
     "systematic": lambda: quick(
         systematics=[sparker.Systematic("scale", function=lambda rows, nu: rows * (1 + 0.1 * nu))]
     ),

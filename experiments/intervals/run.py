@@ -5,9 +5,8 @@
 Rows of known p-value are taken for the data, other rows of the same large table for the toys
 (``experiments.intervals.tables``). Measured are: how often the 95 % interval contains the p-value
 that all rows give, beside Clopper and Pearson's; where no toy lies above, how often the lower end
-of the significance is a bound, by ranks and with early stops; the same of the tail fit, and how far
-its estimate is off; what it costs to add toys until p <= 5 %, and that early stops
-cost nothing. Writes ``result.json``; twenty minutes on one core.
+of the significance is a bound; the same of the tail fit, and how far its estimate is off; what it
+costs to add toys until p <= 5 %. Writes ``result.json``; twenty minutes on one core.
 """
 
 import argparse
@@ -20,8 +19,7 @@ import numpy as np
 from experiments import record
 from experiments.intervals.tables import KERNELS, OTHERS, QUICK, RULE, Known
 
-from sparker import Sequential
-from sparker.calibration.pvalues import clopper_pearson, rank, smooth_p_values
+from sparker.calibration.pvalues import clopper_pearson, rank
 from sparker.calibration.tail import fit_tail
 from sparker.system.versions import versions
 
@@ -87,23 +85,6 @@ def bound(known: Known, n_toys: int, repeats: int) -> record.Result:
     return {"n": len(true), "true": mean(true), "of 1 / (B + 1)": mean(naive)}
 
 
-def stopped_bound(known: Known, n_toys: int, repeats: int) -> record.Result:
-    """The same with early stops; the truth is by the scale that their first toys fixed."""
-    stop = Sequential()
-    rng = np.random.default_rng(n_toys)
-    candidates = np.flatnonzero(known.p_smooth <= 30 / n_toys)
-    true, naive = [], []
-    for row in rng.choice(candidates, repeats):
-        t = known.table(rng, int(row), n_toys)
-        ranked = stop.rank(t, RULE, complete=True)
-        if ranked is not None and ranked.above == 0:
-            scores = RULE(smooth_p_values(known.t, t[1 : 1 + stop.table]))
-            truth = np.mean(scores >= ranked.score[0])
-            true.append(truth <= ranked.interval[1])
-            naive.append(truth <= 1 / (ranked.n_toys + 1))
-    return {"n": len(true), "true": mean(true), "of 1 / (B + 1)": mean(naive)}
-
-
 def tails(known: Known, n_toys: int, repeats: int) -> record.Result:
     """The upper end of the tail fit's interval, its estimate, and how many fits are refused."""
     rng = np.random.default_rng(n_toys)
@@ -132,20 +113,17 @@ def tails(known: Known, n_toys: int, repeats: int) -> record.Result:
 
 
 def repeated_looks(known: Known, repeats: int) -> record.Result:
-    """Anomaly-free samples called anomalous if toys are added until they are, and with stops."""
+    """Anomaly-free samples called anomalous if toys are added until they are."""
     rng = np.random.default_rng(0)
     numbers = sorted(set().union(*LOOKS.values()))
-    p, stopped = [], []
+    p = []
     for row in rng.integers(len(known.t), size=repeats):
         t = known.table(rng, int(row), numbers[-1])
         p.append([rank(t[: n + 1], RULE).p_value for n in numbers])
-        stopped.append(Sequential().rank(t, RULE, complete=True))
     found = {"once, 999 toys": level(np.array(p)[:, -1])}
     for name, looks in LOOKS.items():
         at = [numbers.index(n) for n in looks]
         found[f"until p <= {ALPHA}, {name}"] = level(np.array(p)[:, at].min(1))
-    made = [one for one in stopped if one is not None]
-    found["Sequential, up to 999 toys"] = level(np.array([one.p_value for one in made]))
     return found
 
 
@@ -172,7 +150,6 @@ def measure(quick: bool) -> record.Result:
             "rows": len(known.t),
             "interval": {b: coverage(known, b, 80 // few) for b in TOYS_INTERVAL},
             "bound": {b: bound(known, b, 3000 // few) for b in TOYS_INTERVAL},
-            "bound, stopped early": {300: stopped_bound(known, 300, 1500 // few)},
             "tail": {b: tails(known, b, 30 // few) for b in TOYS_TAIL},
         }
         if name in KERNELS:

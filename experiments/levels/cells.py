@@ -28,7 +28,7 @@ WIDTHS = sparker.WidthConfig(steps=60, n_widths=4)
 """Small fits: a level does not depend on how good they are, only on whether all are alike."""
 
 N_TOYS = 99
-EARLY = sparker.Sequential()
+EARLY = sparker.Sequential(exceedances=5, first=20)
 
 Arguments = dict[str, Any]
 Make = Callable[[np.random.Generator, Population], Arguments]
@@ -246,12 +246,11 @@ def p_values(
     found: dict[str, list[float]] = {}
     for number in numbers:
         arguments = make(np.random.default_rng([key, number]), drawn)
-        stops = "stop" in arguments
         result = sparker.test(
             **arguments,
             **(small if kernels else plain),
             seed=number,
-            n_toys=n_toys + (EARLY.table if stops else 0),
+            n_toys=n_toys,
             progress=False,
             explain=False,
         )
@@ -259,7 +258,7 @@ def p_values(
             one = {"kernels": result.p_value}
         else:
             one = {"all four": result.p_value}
-            if not stops:
+            if "stop" not in arguments:
                 one |= dict(zip(NAMES, result.p_by_reading.tolist(), strict=True))
         for statistic, p in one.items():
             found.setdefault(statistic, []).append(p)
