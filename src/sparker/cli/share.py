@@ -8,10 +8,8 @@ from typing import Any
 
 import click
 
-from sparker.cli.options import options
+from sparker.cli.options import FOLDER, options
 from sparker.cli.terminal import BadInput, answer
-
-FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def toy_range(ctx: click.Context, parameter: click.Parameter, value: str | None) -> range | None:

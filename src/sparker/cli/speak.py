@@ -5,7 +5,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparker.cli.terminal import Out, cell
+from sparker.cli.terminal import Out, brief, cell
 from sparker.system.atomic import whole_file
 
 if TYPE_CHECKING:
@@ -142,8 +142,3 @@ def as_cells(column: "np.ndarray") -> list[str]:
     if column.dtype.kind == "M":
         return ["" if text == "NaT" else text for text in column.astype(str).tolist()]
     return ["" if value is None else str(value) for value in column]
-
-
-def brief(value: float) -> str:
-    """A number for a table; nothing where it is not known."""
-    return "" if value != value else f"{value:.6g}"

@@ -4,7 +4,6 @@ import math
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +12,7 @@ from sparker.cli.many import Files, Reports, are_many, check_places, sample_file
 from sparker.cli.options import (
     A_LEVEL,
     FILE,
+    FOLDER,
     Real,
     annealed_option,
     check_together,
@@ -24,13 +24,14 @@ from sparker.cli.options import (
     fit_settings,
     is_default,
     names_option,
+    preset,
     read_beside,
+    read_table,
     read_two,
     statistic_option,
     store_option,
     table_options,
     table_settings,
-    with_embedded,
 )
 from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import (
@@ -81,10 +82,9 @@ if TYPE_CHECKING:
     help="Of larger groups take so many rows only, so that groups of many sizes can be relabelled.",
 )
 @click.option("--strata", help="Column of both files; labels are exchanged within strata only.")
-@click.option(
+@preset(
     "--null",
     default="permutation",
-    show_default=True,
     type=click.Choice(["permutation", "simulator"]),
     help="How anomaly-free experiments are made.",
 )
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
 @click.option("--report", type=FILE, help="Write a report, an HTML file.")
 @click.option(
     "--reports",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder for a report of each of several DATA that may be listed.",
 )
 @click.option("--rows", type=FILE, help="Write a CSV file with what is known of every data row.")
@@ -153,6 +153,7 @@ def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt:
 
 def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     from sparker import detect
+    from sparker.calibration.sequential import Sequential
 
     check_together()
     settings = fit_settings(options, anneal=options.pop("annealed"))
@@ -160,7 +161,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     outputs = {f"--{name}": options[name] for name in ("report", "rows", "save")}
     read = [reference, data, options["pool"], *files_of(options["systematic"])]
     check_outputs(outputs, [*read, *picture_folder(options["images"])])
-    stop = _stop(options["stop"])
+    stop = Sequential() if options["stop"] else None
     _check_reach(options["alpha"], settings["n_toys"] - (stop.table if stop else 0))
     shown_text, shown_images = (options[name] for name in ("text", "images"))
     if options["embed"]:  # texts and pictures that are compared travel into the report themselves
@@ -172,11 +173,9 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     first, second = read_two(
         reference,
         data,
-        columns=with_embedded(options["columns"], options),
-        ignore=options["ignore"],
-        key=options["key"],
-        reference_extra=list(dict.fromkeys([*both, *weights, *columns_of(options["systematic"])])),
-        data_extra=[*both, *data_weights, *shown],
+        options,
+        list(dict.fromkeys([*both, *weights, *columns_of(options["systematic"])])),
+        [*both, *data_weights, *shown],
     )
     all_weights: Any = first.extra[weights[0]] if weights else None
     if data_weights:
@@ -242,7 +241,6 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
 
 
 def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -> None:
-    from sparker import tables
     from sparker.many import test_many
 
     check_together("many")
@@ -254,14 +252,7 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
     check_places(data, {"--reports": options["reports"], "--report": report and report.parent})
     files = sample_files(data, [reference, options["pool"]])
     both, weights = _given(options, "groups", "strata"), _given(options, "weights")
-    chosen = {name: options[name] for name in ("columns", "ignore", "key")}
-    first = tables.read(
-        reference,
-        columns=options["columns"] or None,
-        ignore=options["ignore"],
-        extra=[*both, *weights],
-        key=options["key"],
-    )
+    first = read_table(reference, options, [*both, *weights])
     reports = Reports(options["reports"], reference)
     settings |= table_settings(options, first)
     settings |= {
@@ -274,10 +265,11 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
     }
     if is_default("toys"):
         del settings["n_toys"]
+    read = partial(read_beside, first, options=options, reference=reference, extra=both)
     with cluster_at(options["scheduler"]) as cluster:
         found = test_many(
             first,
-            Files(files, partial(read_beside, first, extra=both, reference=reference, **chosen)),
+            Files(files, read),
             fdr=options["fdr"] or 0.1,
             on_result=reports,
             cluster=cluster,
@@ -344,9 +336,3 @@ def _check_reach(alpha: float | None, n_compared: int) -> None:
             f"nothing could be an anomaly at --alpha {alpha:g}; ask for {missing} more by "
             "--toys, or for a larger --alpha"
         )
-
-
-def _stop(wanted: bool) -> Any:
-    from sparker.calibration.sequential import Sequential
-
-    return Sequential() if wanted else None
