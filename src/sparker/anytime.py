@@ -29,7 +29,6 @@ from sparker.intake import one_sample, told
 from sparker.result import TestResult
 from sparker.system import archive
 from sparker.system.archive import ArraySpec
-from sparker.system.atomic import whole_file
 from sparker.system.numbers import is_number
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import Encoding
@@ -338,12 +337,15 @@ class AnytimeMonitor:
         Args:
             path: where.
         """
-        with whole_file(path) as file:
-            file.write(self.packed())
+        archive.write(path, KIND, self.saved())
 
     def packed(self) -> bytes:
         """Return the content of its file."""
-        saved = SavedAnytime(
+        return archive.packed(KIND, self.saved())
+
+    def saved(self) -> "SavedAnytime":
+        """Return what its file has."""
+        return SavedAnytime(
             **vars(self)
             | {
                 "preprocess": option_name("preprocess", self.preprocess),
@@ -352,7 +354,6 @@ class AnytimeMonitor:
                 "history": tuple(self.history),
             }
         )
-        return archive.packed(KIND, saved)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], embed: Any = None) -> "AnytimeMonitor":

@@ -52,11 +52,6 @@ def cluster_at(scheduler: str | None) -> Iterator[Any]:
         yield client
 
 
-def say_made(toys: range, store: Path, n_toys: int) -> None:
-    """What there is now."""
-    answer(f"experiments {toys[0]} to {toys[-1]} of 0 to {n_toys} are made and kept in {store}")
-
-
 @click.command()
 @click.argument("stores", nargs=-1, required=True, type=FOLDER)
 @click.option("--into", required=True, type=FOLDER, help="The folder that has them all then.")

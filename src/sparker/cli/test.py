@@ -41,7 +41,7 @@ from sparker.cli.pictures import (
     picture_files,
     picture_folder,
 )
-from sparker.cli.share import check_share, cluster_at, say_made, share_options
+from sparker.cli.share import check_share, cluster_at, share_options
 from sparker.cli.speak import speak, to_json, write_rows
 from sparker.cli.systematics import (
     columns_of,
@@ -50,7 +50,7 @@ from sparker.cli.systematics import (
     systematic_options,
     systematics,
 )
-from sparker.cli.terminal import BadInput, answer_json, reader_may_leave
+from sparker.cli.terminal import BadInput, answer, answer_json, reader_may_leave
 
 if TYPE_CHECKING:
     import numpy as np
@@ -198,7 +198,8 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
             detect.run_toys(first, second, only=options["only"], cluster=cluster, **settings)
-            say_made(options["only"], options["store"], settings["n_toys"])
+            made = f"experiments {options['only'][0]} to {options['only'][-1]}"
+            answer(f"{made} of 0 to {settings['n_toys']} are made and kept in {options['store']}")
             return
         found = detect.test(first, second, stop=stop, cluster=cluster, **settings)
     result = replace(found, files=(reference, data))
