@@ -29,7 +29,6 @@ from sparker.intake import one_sample, told
 from sparker.result import TestResult
 from sparker.system import archive
 from sparker.system.archive import ArraySpec
-from sparker.system.atomic import whole_file
 from sparker.system.numbers import is_number
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import Encoding
@@ -338,25 +337,23 @@ class AnytimeMonitor:
         Args:
             path: where.
         """
-        with whole_file(path) as file:
-            file.write(self.packed())
+        archive.write(path, KIND, self.saved())
 
     def packed(self) -> bytes:
         """Return the content of its file."""
-        saved = SavedAnytime(
-            reference=self.reference,
-            n_learned_from=self.n_learned_from,
-            encoding=self.encoding,
-            missing=self.missing,
-            preprocess=option_name("preprocess", self.preprocess),
-            transform=self.transform,
-            seed=self.seed,
-            alpha=self.alpha,
-            process=self.process.saved(),
-            best=None if np.isinf(self.best) else self.best,
-            history=tuple(self.history),
+        return archive.packed(KIND, self.saved())
+
+    def saved(self) -> "SavedAnytime":
+        """Return what its file has."""
+        return SavedAnytime(
+            **vars(self)
+            | {
+                "preprocess": option_name("preprocess", self.preprocess),
+                "process": self.process.saved(),
+                "best": None if np.isinf(self.best) else self.best,
+                "history": tuple(self.history),
+            }
         )
-        return archive.packed(KIND, saved)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], embed: Any = None) -> "AnytimeMonitor":
@@ -395,17 +392,13 @@ class AnytimeMonitor:
         if saved.process.recent.shape[1] != second.shape[1]:
             raise ValueError("its bets are on other columns")
         return cls(
-            reference=points,
-            n_learned_from=n,
-            encoding=encoding,
-            missing=saved.missing,
-            preprocess=option("preprocess", saved.preprocess),
-            transform=saved.transform,
-            seed=saved.seed,
-            alpha=saved.alpha,
-            process=saved.process.restored(first, second),
-            best=-np.inf if saved.best is None else saved.best,
-            history=list(saved.history),
+            **asdict(saved)
+            | {
+                "preprocess": option("preprocess", saved.preprocess),
+                "process": saved.process.restored(first, second),
+                "best": -np.inf if saved.best is None else saved.best,
+                "history": list(saved.history),
+            }
         )
 
     def _strays(self, points: np.ndarray) -> list[Caution]:

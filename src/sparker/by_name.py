@@ -55,10 +55,6 @@ def named(samples: Any) -> Mapping[str, Any]:
     return found
 
 
-def _is_sized(samples: Any) -> bool:
-    return hasattr(samples, "__len__")
-
-
 def seed_of(config: TestConfig, name: str) -> int:
     """The seed of a sample, by its name: so toys of different samples are drawn independently.
 

@@ -39,9 +39,10 @@ class ClosestResult(Closest):
 
         ``options`` are those of ``sparker.report.closest.render``: ``title`` and ``command``.
         """
-        from sparker.report.closest import write
+        from sparker.report.closest import render
+        from sparker.report.pages import write_page
 
-        write(path, self, **options)
+        write_page(path, render(self, **options))
 
 
 MAX_FOLDS = 100
@@ -86,31 +87,28 @@ def closest(
     _check(n_folds, n_splits)
     given = named(generated)
     table = as_table("data", data)
-    found: dict[str, Distances] = {}
-    n_rows: dict[str, tuple[int, int]] = {}
+    compared: dict[str, tuple[Distances, tuple[int, int], tuple[str, ...]]] = {}
     failed: dict[str, Exception] = {}
-    cautions: dict[str, tuple[str, ...]] = {}
     with reporter(config.progress, len(given)) as on_progress:
         for place, name in enumerate(given, 1):
             try:
                 with quietly():
-                    compared = _distances(table, given[name], config, n_folds, n_splits)
-                found[name], n_rows[name], cautions[name] = compared
+                    compared[name] = _distances(table, given[name], config, n_folds, n_splits)
             except FAULTS as error:
                 failed[name] = error
             on_progress(place)
-    if not found:
+    if not compared:
         raise next(iter(failed.values()))
-    names = list(found)
+    names = list(compared)
+    found, n_rows, cautions = zip(*compared.values(), strict=True)
     candidates = []
-    for line in compare(list(found.values())):
-        name = names[line.pop("number")]
-        said = cautions[name]
-        candidates.append(Candidate(name=name, n_rows=n_rows[name][1], warnings=said, **line))
+    for line in compare(found):
+        i = line.pop("number")
+        candidates.append(Candidate(names[i], n_rows[i][1], warnings=cautions[i], **line))
     candidates += [Candidate.failed(name, str(error)) for name, error in failed.items()]
     return ClosestResult(
         candidates=tuple(candidates),
-        n_data=n_rows[names[0]][0],
+        n_data=n_rows[0][0],
         frame=library_of(data),
         settings={
             "n_folds": int(n_folds),

@@ -446,7 +446,8 @@ def _fitted(
             problems.append(f"- {name}: holds {lists}, not one value a row; make columns of it")
             continue
         key = name if first.columns else str(place)
-        if embedder is not None and key == column and not _is_empty(parts):
+        is_empty = embedder is not None and all(is_missing(part).all() for part in parts.values())
+        if embedder is not None and key == column and not is_empty:
             if config.missing == ERROR and (wrong := missing_in(parts)):
                 problems.append(f"- {name}: {wrong}")
             known.append((i, name, place, Kind.TEXT if embedder.of == TEXT else Kind.IMAGE))
@@ -492,10 +493,6 @@ def _fitted(
         columns.append(fit(name, place, kind, own))
     encoding = Encoding(tuple(columns), tuple(left_out), bool(first.columns), n_columns)
     return encoding, kept, noted
-
-
-def _is_empty(parts: dict[str, np.ndarray]) -> bool:
-    return all(is_missing(part).all() for part in parts.values())
 
 
 def _why_left_out(name: str, key: str, why: str) -> Caution:

@@ -45,9 +45,10 @@ class ManyResult(Many):
 
         ``options`` are those of ``sparker.report.many.render``: ``title`` and ``command``.
         """
-        from sparker.report.many import write
+        from sparker.report.many import render
+        from sparker.report.pages import write_page
 
-        write(path, self, **options)
+        write_page(path, render(self, **options))
 
 
 def test_many(

@@ -29,7 +29,6 @@ from sparker.intake import embedded_column, one_sample
 from sparker.monitor_file import SavedMonitor
 from sparker.result import TestResult
 from sparker.system import archive
-from sparker.system.atomic import whole_file
 from sparker.system.digest import digest_of_plain
 from sparker.system.numbers import is_number
 from sparker.system.progress import reporter
@@ -252,8 +251,7 @@ class Monitor:
         Raises:
             ValueError: if a setting is a function of yours, which no file can hold.
         """
-        with whole_file(path) as file:
-            file.write(self.packed())
+        archive.write(path, KIND, self.saved())
 
     def packed(self) -> bytes:
         """Return the content of its file."""

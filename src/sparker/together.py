@@ -70,80 +70,48 @@ OF_ONE = "it belongs to a single sample"
 NO_TOYS = "it bets, and makes no toys"
 ROW_BY_ROW = "it bets on single rows, each of which counts as one"
 ANEW = "the samples of a power study are drawn anew"
+AROUND = "a power study expects n_data; with poisson=True it lets samples fluctuate around that"
+NOT_EACH = (
+    "at one level for each, some of many samples are called anomalous by chance; --fdr is for all "
+    "of them together"
+)
+BEFOREHAND = (
+    "texts and pictures are embedded for one test of two samples; make numbers of them beforehand"
+)
+FITTED_TO_ONE = "nuisance parameters are fitted to one sample"
+ONE_BY_ONE = "for a distance, rows are split at random, one by one"
 
 OF_ROWS = "nuisance parameters change the odds of single rows"
 
 CONFLICTS: dict[frozenset[str], str] = {
-    frozenset({"simulator", "learning embedder"}): LEARNS,
-    frozenset({"groups", "expected"}): "rows that belong together do not count as Poisson",
-    frozenset({"groups", "weights"}): "rows that belong together carry no weights of their own",
-    frozenset({"strata", "expected"}): "within strata the numbers of data rows are as observed",
-    frozenset({"systematics", "groups"}): OF_ROWS,
-    frozenset({"systematics", "strata"}): OF_ROWS,
-    frozenset({"systematics", "simulator"}): "its toys know nothing of nuisance parameters",
-    frozenset({"simulator", "groups"}): AS_THEY_COME,
-    frozenset({"simulator", "strata"}): AS_THEY_COME,
-    frozenset({"simulator", "group_rows"}): AS_THEY_COME,
-    **{
-        frozenset({"statistic", name}): OF_KERNELS
-        for name in ("config", "kernels", "clip", "annealed", "widths")
-    },
-    **{frozenset({"some toys", name}): NO_VERDICT for name in OF_THE_VERDICT},
-    **{
-        frozenset({"monitor", name}): NO_DATA
-        for name in ("row by row", "simulator", "data_weights", "systematics", "store", "cluster")
-    },
-    **{
-        frozenset({"many", name}): OF_ONE
-        for name in (
-            "row by row",
-            "data_weights",
-            "some toys",
-            "text",
-            "images",
-            "observables",
-            "rows",
-            "save",
-            "tail",
-        )
-    },
-    frozenset(
-        {"many", "alpha"}
-    ): "at one level for each, some of many samples are called anomalous "
-    "by chance; --fdr is for all of them together",
-    **{
-        frozenset({name, "embed"}): "texts and pictures are embedded for one test of two samples; "
-        "make numbers of them beforehand"
-        for name in ("many", "closest", "anytime", "systematics")
-    },
-    **{
-        frozenset({name, "systematics"}): "nuisance parameters are fitted to one sample"
-        for name in ("many", "closest", "anytime")
-    },
-    frozenset({"power", "simulator weights"}): ANEW,
-    **{
-        frozenset({"closest", name}): "a distance is no test, and has no toys"
-        for name in ("null", "stop", "store", "cluster")
-    },
-    **{
-        frozenset({"closest", name}): "for a distance, rows are split at random, one by one"
-        for name in ("groups", "strata", "expected")
-    },
-    frozenset({"closest", "statistic"}): "a distance is that of SparKer's kernels",
-    **{
-        frozenset({"anytime", name}): NO_TOYS
-        for name in ("null", "config", "widths", "statistic", "stop", "store", "cluster")
-    },
-    **{
-        frozenset({"anytime", name}): ROW_BY_ROW
-        for name in ("groups", "strata", "weights", "data_weights", "expected")
-    },
-    **{
-        frozenset({"power", name}): ANEW
-        for name in ("groups", "strata", "weights", "store", "systematics")
-    },
-    frozenset({"power", "expected"}): "a power study expects n_data; with poisson=True it lets "
-    "samples fluctuate around that",
+    frozenset({one, other}): why
+    for one, others, why in (
+        ("simulator", ["learning embedder"], LEARNS),
+        ("groups", ["expected"], "rows that belong together do not count as Poisson"),
+        ("groups", ["weights"], "rows that belong together carry no weights of their own"),
+        ("strata", ["expected"], "within strata the numbers of data rows are as observed"),
+        ("systematics", ["groups", "strata"], OF_ROWS),
+        ("systematics", ["simulator"], "its toys know nothing of nuisance parameters"),
+        ("simulator", ["groups", "strata", "group_rows"], AS_THEY_COME),
+        ("statistic", ["config", "kernels", "clip", "annealed", "widths"], OF_KERNELS),
+        ("some toys", OF_THE_VERDICT, NO_VERDICT),
+        ("monitor", ["row by row", "simulator", "data_weights", "systematics"], NO_DATA),
+        ("monitor", ["store", "cluster"], NO_DATA),
+        ("many", ["row by row", "data_weights", "some toys", "text", "images"], OF_ONE),
+        ("many", ["observables", "rows", "save", "tail"], OF_ONE),
+        ("many", ["alpha"], NOT_EACH),
+        ("embed", ["many", "closest", "anytime", "systematics"], BEFOREHAND),
+        ("systematics", ["many", "closest", "anytime"], FITTED_TO_ONE),
+        ("power", ["simulator weights"], ANEW),
+        ("closest", ["null", "stop", "store", "cluster"], "a distance is no test, and has no toys"),
+        ("closest", ["groups", "strata", "expected"], ONE_BY_ONE),
+        ("closest", ["statistic"], "a distance is that of SparKer's kernels"),
+        ("anytime", ["null", "config", "widths", "statistic", "stop", "store", "cluster"], NO_TOYS),
+        ("anytime", ["groups", "strata", "weights", "data_weights", "expected"], ROW_BY_ROW),
+        ("power", ["groups", "strata", "weights", "store", "systematics"], ANEW),
+        ("power", ["expected"], AROUND),
+    )
+    for other in others
 }
 """Sets of features that do not go together, and why."""
 

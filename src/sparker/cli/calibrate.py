@@ -15,10 +15,10 @@ from sparker.cli.options import (
     fit_options,
     fit_settings,
     is_default,
+    preset,
     read_table,
     table_options,
     table_settings,
-    with_embedded,
 )
 from sparker.cli.outputs import check_outputs
 from sparker.cli.terminal import BadInput, note
@@ -33,10 +33,9 @@ OF_TOYS = (
 @click.command()
 @click.argument("reference")
 @click.argument("monitor", type=FILE)
-@click.option(
+@preset(
     "--alpha",
     default=0.01,
-    show_default=True,
     type=A_LEVEL,
     help="Level: of all planned looks together, or of each look without --looks; with --anytime, "
     "the probability that there is ever a false alarm.",
@@ -88,13 +87,7 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
     check_outputs({"MONITOR": monitor}, [reference])
     _check_kind(options)
     beside = [options[name] for name in ("weights", "groups", "strata") if options[name]]
-    table = read_table(
-        reference,
-        columns=with_embedded(options["columns"], options) or None,
-        ignore=options["ignore"],
-        extra=beside,
-        key=options["key"],
-    )
+    table = read_table(reference, options, beside)
     settings = table_settings(options, table)
     made: Any
     if options["anytime"]:

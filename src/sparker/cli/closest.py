@@ -14,12 +14,14 @@ from sparker.cli.options import (
     command_line,
     fit_options,
     fit_settings,
+    preset,
     read_beside,
+    read_table,
     table_options,
     table_settings,
 )
 from sparker.cli.outputs import Attempts, check_outputs
-from sparker.cli.terminal import Out, answer_json, cell, reader_may_leave
+from sparker.cli.terminal import Out, answer_json, brief, cell, reader_may_leave
 
 
 @click.command()
@@ -28,17 +30,15 @@ from sparker.cli.terminal import Out, answer_json, cell, reader_may_leave
 @column_options
 @table_options
 @click.option("--weights", help="Column of GENERATED with the weights of its rows.")
-@click.option(
+@preset(
     "--folds",
     default=5,
-    show_default=True,
     type=click.IntRange(2, 100),
     help="Fits for each of GENERATED, each without so large a part of the rows.",
 )
-@click.option(
+@preset(
     "--splits",
     default=10,
-    show_default=True,
     type=click.IntRange(3, 1000),
     help="How often rows are split into halves, in which all is done again, for the intervals.",
 )
@@ -55,7 +55,6 @@ def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
 
     Example: sparker closest data.csv model-a.csv model-b.csv
     """
-    from sparker import tables
     from sparker.generators import closest as find_closest
 
     check_together("closest")
@@ -63,15 +62,12 @@ def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
     del settings["n_toys"], settings["combine"]
     check_outputs({"--report": options["report"]}, [data, *generated])
     files = sample_files(generated, [data])
-    chosen = {name: options[name] for name in ("columns", "ignore", "key")}
     weights = options["weights"]
-    first = tables.read(
-        data, columns=options["columns"] or None, ignore=[*options["ignore"]], key=options["key"]
-    )
+    first = read_table(data, options)
     extra = [weights] if weights else []
     found = find_closest(
         first,
-        Files(files, partial(read_beside, first, extra=extra, reference=data, **chosen)),
+        Files(files, partial(read_beside, first, options=options, reference=data, extra=extra)),
         n_folds=options["folds"],
         n_splits=options["splits"],
         reference_weights=weights,
@@ -105,19 +101,15 @@ def _speak(found: Any) -> None:
         {
             "generated": [cell(one.name) for one in shown],
             "rows": [str(one.n_rows or "") for one in shown],
-            "distance": [_number(one.distance) for one in shown],
+            "distance": [brief(one.distance, 3) for one in shown],
             "95 % interval": [_interval(one.interval) for one in shown],
-            "behind": [_number(one.behind) if i else "" for i, one in enumerate(shown)],
-            "p-value": [_number(one.p_value) if i else "" for i, one in enumerate(shown)],
+            "behind": [brief(one.behind, 3) if i else "" for i, one in enumerate(shown)],
+            "p-value": [brief(one.p_value, 3) if i else "" for i, one in enumerate(shown)],
         },
     )
     for one in shown:
         for warning in one.warnings:
             out.say(f"warning: {one.name}: {warning}")
-
-
-def _number(value: float) -> str:
-    return "" if value != value else f"{value:.3g}"
 
 
 def _interval(ends: tuple[float, float]) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from sparker.cli.options import A_SEED, FILE
+from sparker.cli.options import A_SEED, FILE, preset, toys_option
 from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.terminal import Out, note, reader_may_leave
 
@@ -21,31 +21,12 @@ SIDE = 8  # pixels of a picture
 
 
 @click.command()
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=A_SEED,
-    help="Draws the digits and starts the fits.",
-)
-@click.option(
-    "--output",
-    default="sparker-demo.html",
-    show_default=True,
-    type=FILE,
-    help="Where the report goes.",
-)
-@click.option(
-    "--toys",
-    default=200,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Anomaly-free experiments; p-values go down to one over this + 1.",
-)
-@click.option(
+@preset("--seed", default=0, type=A_SEED, help="Draws the digits and starts the fits.")
+@preset("--output", default="sparker-demo.html", type=FILE, help="Where the report goes.")
+@toys_option(200)
+@preset(
     "--hidden",
     default=0,
-    show_default=True,
     type=click.IntRange(0, 9),
     help="Which digit to hide; some are harder to tell from the others.",
 )

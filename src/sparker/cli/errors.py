@@ -22,7 +22,12 @@ def explained(error: Exception) -> str | None:
         return plain(error)
     if "jax" not in sys.modules:
         return None
-    return no_device() or _full_device(error)
+    if problem := no_device():
+        return problem
+    from sparker.engine.memory import is_out_of_memory
+
+    full = "the device's memory is full; take fewer rows or columns, or --device cpu"
+    return full if is_out_of_memory(error) else None
 
 
 def no_device() -> str | None:
@@ -38,12 +43,4 @@ def no_device() -> str | None:
             f"JAX has no device to run on ({reason}), while JAX_PLATFORMS is {wanted!r}; unset it, "
             'or set it to cpu, or for a GPU pip install "jax[cuda13]"'
         )
-    return None
-
-
-def _full_device(error: Exception) -> str | None:
-    from sparker.engine.memory import is_out_of_memory
-
-    if is_out_of_memory(error):
-        return "the device's memory is full; take fewer rows or columns, or --device cpu"
     return None

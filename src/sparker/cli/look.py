@@ -16,6 +16,7 @@ from sparker.cli.options import (
     fit_options,
     fit_settings,
     names_option,
+    preset,
     read_two,
     statistic_option,
     table_options,
@@ -29,6 +30,7 @@ from sparker.cli.terminal import (
     Out,
     answer,
     answer_json,
+    brief,
     cell,
     note,
     reader_may_leave,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("result", type=FILE)
-@click.option("--output", default="report.html", show_default=True, type=FILE)
+@preset("--output", default="report.html", type=FILE)
 @click.option("--data", help="The data file, for texts, pictures and observables.")
 @click.option("--text", help="Column of --data with a text for each row.")
 @click.option("--images", help="Column of --data with picture files, or a folder of one a row.")
@@ -119,8 +121,8 @@ def info(file: str, key: str | None, as_json: bool) -> None:
     shown: dict[str, list[Any]] = {
         "column": [cell(column.name) for column in columns],
         "holds": [cell(column.kind) for column in columns],
-        "from": [_number(column.low) for column in columns],
-        "to": [_number(column.high) for column in columns],
+        "from": [brief(column.low) for column in columns],
+        "to": [brief(column.high) for column in columns],
         "missing": [str(column.n_missing or "") for column in columns],
         "distinct": [_distinct(column.distinct) for column in columns],
         "role": [cell(_role(column.role, column.example)) for column in columns],
@@ -180,10 +182,6 @@ def _role(role: str, example: str | None) -> str:
     return role if example is None else f"{role}, such as {short(example, 20)}"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
-
-
 @click.command()
 @click.argument("reference")
 @click.argument("anomalies")
@@ -202,19 +200,13 @@ def _number(value: float | None) -> str:
     "--n-data", required=True, type=click.IntRange(1), help="Data rows of each experiment."
 )
 @click.option("--poisson", is_flag=True, help="The number of data rows fluctuates and is tested.")
-@click.option(
+@preset(
     "--tests",
     default=100,
-    show_default=True,
     type=click.IntRange(1),
     help="Experiments with anomalies, for each fraction.",
 )
-@click.option(
-    "--alpha",
-    default=0.05,
-    show_default=True,
-    type=A_LEVEL,
-)
+@preset("--alpha", default=0.05, type=A_LEVEL)
 @column_options
 @table_options
 @statistic_option
@@ -240,15 +232,7 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
         fractions = [float(fraction) for fraction in options["fractions"]]
     except ValueError:
         raise BadInput(f"--fractions must be numbers, got {options['fractions']}") from None
-    first, second = read_two(
-        reference,
-        anomalies,
-        columns=options["columns"],
-        ignore=options["ignore"],
-        key=options["key"],
-        reference_extra=[],
-        data_extra=[],
-    )
+    first, second = read_two(reference, anomalies, options)
     study = power_study(
         first,
         second,

@@ -9,7 +9,7 @@ from sparker.cli.batches import batch_files, report_file
 from sparker.cli.errors import plain
 from sparker.cli.options import command_line
 from sparker.cli.outputs import Attempts
-from sparker.cli.terminal import BadInput, Out, answer_json, cell, note, reader_may_leave
+from sparker.cli.terminal import BadInput, Out, answer_json, brief, cell, note, reader_may_leave
 
 if TYPE_CHECKING:
     from sparker.many import ManyResult
@@ -37,12 +37,14 @@ def sample_files(data: Sequence[str], own: Sequence[str | Path | None]) -> list[
     return found
 
 
-def check_places(data: Sequence[str], outputs: Mapping[str, Path | None]) -> None:
+def check_places(
+    data: Sequence[str], outputs: Mapping[str, Path | None], what: str = "samples"
+) -> None:
     """Refuse to write into a folder of samples, where it would be the next one."""
     folders = {Path(one).resolve() for one in data if Path(one).is_dir()}
     for name, path in outputs.items():
         if path is not None and path.resolve() in folders:
-            raise BadInput(f"{name} would be among the samples in {path}; choose another place")
+            raise BadInput(f"{name} would be among the {what} in {path}; choose another place")
 
 
 class Files(Mapping[str, "Table"]):
@@ -130,8 +132,8 @@ def speak(found: "ManyResult") -> None:
         {
             "sample": [cell(one.name) for one in shown],
             "rows": [str(one.n_rows) if one.error is None else "" for one in shown],
-            "p-value": [_number(one.p_value) for one in shown],
-            "q-value": [_number(q[i]) for i in order],
+            "p-value": [brief(one.p_value, 3) for one in shown],
+            "q-value": [brief(q[i], 3) for i in order],
             "listed": ["yes" if listed[i] else "" for i in order],
             "at least": [str(one.at_least or "") for one in shown],
             "where": [
@@ -142,7 +144,3 @@ def speak(found: "ManyResult") -> None:
     )
     for line in found.notes:
         out.say(f"note: {line}")
-
-
-def _number(value: float) -> str:
-    return "" if value != value else f"{value:.3g}"

@@ -3,8 +3,9 @@
 import math
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+preset = partial(click.option, show_default=True)
+"""An option with a default, which its help says."""
+
 
 def comma_lists(
     ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
@@ -37,9 +41,7 @@ def names_option(
     name: str, help: str, default: tuple[str, ...] = ()
 ) -> Callable[[Command], Command]:
     """An option of names separated by commas, which add up where it is given several times."""
-    return click.option(
-        name, multiple=True, callback=comma_lists, default=default, show_default=True, help=help
-    )
+    return preset(name, multiple=True, callback=comma_lists, default=default, help=help)
 
 
 def refuse_repeats(command: click.Command, arguments: list[str], parent: click.Context) -> None:
@@ -81,6 +83,7 @@ class Real(click.FloatRange):
 
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 A_SEED = click.IntRange(0, 2**32 - 1)
 A_LEVEL = Real(0, 1, min_open=True, max_open=True)
 
@@ -93,10 +96,9 @@ column_options = options(
 table_options = options(
     names_option("--keep",
                  help="Columns that look like identifiers, to be compared all the same."),
-    click.option("--missing", default="indicator", show_default=True,
-                 type=click.Choice(["indicator", "drop", "error"]),
-                 help="Where values are missing: the median and a feature that says so, leave out "
-                      "the row, or refuse it."),
+    preset("--missing", default="indicator", type=click.Choice(["indicator", "drop", "error"]),
+           help="Where values are missing: the median and a feature that says so, leave out the "
+                "row, or refuse it."),
     click.option("--strict", is_flag=True,
                  help="Refuse what looks suspicious instead of warning of it."),
 )  # fmt: skip
@@ -107,21 +109,25 @@ embed_option = click.option(
          "efficientnet-lite0, st:NAME, timm:NAME, or module:function of your own.",
 )  # fmt: skip
 
+
+def toys_option(default: int) -> Callable[[Command], Command]:
+    """The number of experiments."""
+    said = "Anomaly-free experiments; p-values go down to one over this + 1."
+    return preset("--toys", default=default, type=click.IntRange(1), help=said)
+
+
 fit_options = options(
-    click.option("--toys", default=300, show_default=True, type=click.IntRange(1),
-                 help="Anomaly-free experiments; p-values go down to one over this + 1."),
-    click.option("--seed", default=0, show_default=True, type=A_SEED,
-                 help="The same seed gives the same p-value."),
-    click.option("--kernels", default=5, show_default=True, type=click.IntRange(1)),
-    click.option("--clip", default=5.0, show_default=True, type=Real(0, min_open=True),
-                 help="Largest log density ratio a kernel may claim."),
+    toys_option(300),
+    preset("--seed", default=0, type=A_SEED, help="The same seed gives the same p-value."),
+    preset("--kernels", default=5, type=click.IntRange(1)),
+    preset("--clip", default=5.0, type=Real(0, min_open=True),
+           help="Largest log density ratio a kernel may claim."),
     click.option("--steps", type=click.IntRange(10),
                  help="Training steps, 200 or, where widths are annealed, 1000 if not given."),
-    click.option("--preprocess", default="decorrelate", show_default=True,
-                 type=click.Choice(["decorrelate", "standardise", "whiten", "unchanged"])),
-    click.option("--combine", default="harmonic", show_default=True,
-                 type=click.Choice([rule.__name__ for rule in RULES]),
-                 help="How the ways to look become one test; the paper's is minimum_and_product."),
+    preset("--preprocess", default="decorrelate",
+           type=click.Choice(["decorrelate", "standardise", "whiten", "unchanged"])),
+    preset("--combine", default="harmonic", type=click.Choice([rule.__name__ for rule in RULES]),
+           help="How the ways to look become one test; the paper's is minimum_and_product."),
     click.option("--device", help="cpu, gpu or tpu; the fastest there is if not given."),
 )  # fmt: skip
 
@@ -135,7 +141,7 @@ annealed_option = click.option(
 
 store_option = click.option(
     "--store",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder that keeps finished experiments; the same command continues there.",
 )
 
@@ -164,8 +170,8 @@ class StatisticName(click.ParamType):  # type: ignore[type-arg]
         return value
 
 
-statistic_option = click.option(
-    "--statistic", default=OWN_STATISTIC, show_default=True, type=StatisticName(),
+statistic_option = preset(
+    "--statistic", default=OWN_STATISTIC, type=StatisticName(),
     help="Another test than SparKer's, calibrated in the same way; see docs/baselines.md.",
 )  # fmt: skip
 
@@ -285,61 +291,56 @@ def embed_settings(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("text", "images", "embed")}
 
 
-def with_embedded(columns: list[str], options: dict[str, Any]) -> list[str]:
-    """The columns that were asked for, and that of the texts or pictures to compare."""
-    own = [options[name] for name in ("text", "images") if options["embed"] and options[name]]
-    return columns and [*columns, *(name for name in own if name not in columns)]
-
-
-def read_table(path: str, **wanted: Any) -> "tables.Table":
-    """A file, or a folder of pictures."""
+def read_table(
+    path: str,
+    options: dict[str, Any],
+    extra: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+) -> "tables.Table":
+    """A file with these columns, or those that the options ask for; or a folder of pictures."""
     from sparker import tables
     from sparker.tables.picture_files import as_rows
 
-    return as_rows(path) if Path(path).is_dir() else tables.read(path, **wanted)
+    if options.get("embed") and Path(path).is_dir():
+        return as_rows(path)
+    ignore = [] if columns else options["ignore"]
+    columns = columns or _asked(options) or None
+    return tables.read(path, columns=columns, ignore=ignore, extra=extra, key=options["key"])
+
+
+def _asked(options: dict[str, Any]) -> list[str]:
+    """The columns that were asked for, and that of the texts or pictures to compare."""
+    columns: list[str] = options["columns"]
+    own = [options[name] for name in ("text", "images") if options.get("embed") and options[name]]
+    return columns and [*columns, *(name for name in own if name not in columns)]
 
 
 def read_two(
     reference: str,
     data: str,
-    *,
-    columns: list[str],
-    ignore: list[str],
-    key: str | None,
-    reference_extra: list[str],
-    data_extra: list[str],
+    options: dict[str, Any],
+    reference_extra: Sequence[str] = (),
+    data_extra: Sequence[str] = (),
 ) -> "tuple[tables.Table, tables.Table]":
     """Both files, with the same features in the same order."""
-    first = read_table(
-        reference, columns=columns or None, ignore=ignore, extra=reference_extra, key=key
-    )
-    second = read_beside(
-        first, data, columns=columns, ignore=ignore, key=key, extra=data_extra, reference=reference
-    )
-    return first, second
+    first = read_table(reference, options, reference_extra)
+    return first, read_beside(first, data, options, reference, data_extra)
 
 
 def read_beside(
     first: "tables.Table",
     data: str,
-    *,
-    columns: list[str],
-    ignore: list[str],
-    key: str | None,
-    extra: list[str],
+    options: dict[str, Any],
     reference: str,
+    extra: Sequence[str] = (),
 ) -> "tables.Table":
     """A file with the features of a reference that was read from another one."""
     from sparker import tables
 
-    # By name, so that further columns of the data, or another order of them, do no harm.
-    wanted = list(first.columns) or columns or None
-    try:
-        return read_table(
-            data, columns=wanted, ignore=[] if wanted else ignore, extra=extra, key=key
-        )
+    try:  # by name, so that further columns of the data, or another order of them, do no harm
+        return read_table(data, options, extra, first.columns or _asked(options))
     except tables.FileError as error:
-        if first.columns and not columns:
+        if first.columns and not options["columns"]:
             raise BadInput(
                 f"{error} The features are those of {reference}: {', '.join(first.columns[:12])}"
                 f"{', ...' if len(first.columns) > 12 else ''}; --columns or --ignore choose others"

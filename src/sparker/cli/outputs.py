@@ -31,7 +31,9 @@ def check_outputs(
     read = {_identity(file): file for given in inputs if given for file in _files(given)}
     taken: dict[object, str] = {}
     problems = [
-        problem for name, path in (folders or {}).items() for problem in _folder(name, path)
+        f"there is no folder {path.parent}; make it, or choose another {name}"
+        for name, path in (folders or {}).items()
+        if path is not None and not path.parent.is_dir()
     ]
     for name, path in outputs.items():
         if path is None:
@@ -113,12 +115,6 @@ def _place(name: str, path: Path) -> Iterator[str]:
             yield f"{path} may not be written to; choose another {name}"
     elif not os.access(folder, os.W_OK | os.X_OK):
         yield f"the folder {folder} may not be written to; choose another {name}"
-
-
-def _folder(name: str, path: Path | None) -> Iterator[str]:
-    """What keeps a folder from being made or used."""
-    if path is not None and not path.parent.is_dir():
-        yield f"there is no folder {path.parent}; make it, or choose another {name}"
 
 
 def _files(given: str | Path) -> Iterator[Path]:

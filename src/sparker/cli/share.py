@@ -8,10 +8,8 @@ from typing import Any
 
 import click
 
-from sparker.cli.options import options
+from sparker.cli.options import FOLDER, options
 from sparker.cli.terminal import BadInput, answer
-
-FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def toy_range(ctx: click.Context, parameter: click.Parameter, value: str | None) -> range | None:
@@ -52,11 +50,6 @@ def cluster_at(scheduler: str | None) -> Iterator[Any]:
 
     with connected(scheduler) as client:
         yield client
-
-
-def say_made(toys: range, store: Path, n_toys: int) -> None:
-    """What there is now."""
-    answer(f"experiments {toys[0]} to {toys[-1]} of 0 to {n_toys} are made and kept in {store}")
 
 
 @click.command()

@@ -5,7 +5,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparker.cli.terminal import Out, cell
+from sparker.cli.terminal import Out, brief, cell
 from sparker.system.atomic import whole_file
 
 if TYPE_CHECKING:
@@ -75,27 +75,19 @@ def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list
     """What is said of the most anomalous rows, by columns; nothing where nothing is seen."""
     from sparker.findings.words import held, sees_something
 
-    columns: dict[str, list[Any]]
-    if result.answers is not None:
-        if not sees_something(result):
-            return {}  # whoever looks for differences finds some in any sample
-        first = result.ranking[:N_ROWS_SHOWN]
-        columns = {
-            "row": [str(row) for row in result.row_numbers[first]],
-            "probability": [_share(result.answers.probability[row]) for row in first],
-        }
+    found, f = result.answers, result.data_log_ratio
+    if (found is None and f is None) or (found is not None and not sees_something(result)):
+        return {}  # whoever looks for differences finds some in any sample
+    first = result.ranking[:N_ROWS_SHOWN]
+    columns: dict[str, list[Any]] = {"row": [str(row) for row in result.row_numbers[first]]}
+    if found is not None:
+        columns["probability"] = [_share(found.probability[row]) for row in first]
         n_held = len(held(result))
         if n_held:  # the surest come first, as their sentences do
             numbers = result.region_of_row[first]
             columns["region"] = [str(i) if 0 < i <= n_held else "" for i in numbers]
-    elif result.data_log_ratio is not None:
-        first = result.ranking[:N_ROWS_SHOWN]
-        columns = {
-            "row": [str(row) for row in result.row_numbers[first]],
-            "log density ratio": [f"{result.data_log_ratio[row]:+.2f}" for row in first],
-        }
-    else:
-        return {}
+    elif f is not None:
+        columns["log density ratio"] = [f"{f[row]:+.2f}" for row in first]
     if texts is not None:
         columns["text"] = [cell(str(texts[row]), cut=True) for row in first]
     return columns
@@ -142,8 +134,3 @@ def as_cells(column: "np.ndarray") -> list[str]:
     if column.dtype.kind == "M":
         return ["" if text == "NaT" else text for text in column.astype(str).tolist()]
     return ["" if value is None else str(value) for value in column]
-
-
-def brief(value: float) -> str:
-    """A number for a table; nothing where it is not known."""
-    return "" if value != value else f"{value:.6g}"

@@ -1,6 +1,7 @@
 """``--systematic``: systematic uncertainties on the command line."""
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -24,6 +25,13 @@ class Given(NamedTuple):
     prior: float
 
 
+def _number(text: str) -> float:
+    """A number as it was typed; NaN where it is none."""
+    with suppress(ValueError):
+        return float(text)
+    return math.nan
+
+
 class SystematicType(click.ParamType):  # type: ignore[type-arg]
     """A systematic in one word."""
 
@@ -41,10 +49,7 @@ class SystematicType(click.ParamType):  # type: ignore[type-arg]
         kind, _, ends = rest.partition(":")
         ends, _, known = ends.partition(";prior=")
         parts = tuple(part.strip() for part in ends.split(","))
-        try:
-            prior = float(known) if known else 1.0
-        except ValueError:
-            prior = math.nan
+        prior = _number(known or "1")
         wrong = not name.strip() or kind not in KINDS or not 1 <= len(parts) <= 2
         if wrong or not all(parts) or not 0 < prior < math.inf:
             self.fail(f"{value!r} is not {FORM}.", param, ctx)
@@ -65,10 +70,7 @@ class FixedType(click.ParamType):  # type: ignore[type-arg]
         ('jes', -1.0)
         """
         name, _, number = str(value).rpartition("=")
-        try:
-            found = float(number)
-        except ValueError:
-            found = math.nan
+        found = _number(number)
         if not name.strip() or not math.isfinite(found):
             self.fail(f"{value!r} is not NAME=VALUE with a finite number.", param, ctx)
         return name.strip(), found

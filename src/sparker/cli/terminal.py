@@ -99,6 +99,11 @@ def cell(text: str, *, cut: bool = False) -> Text:
     return Text(" ".join(plain.split()), no_wrap=cut, overflow="ellipsis" if cut else "fold")
 
 
+def brief(value: float | None, digits: int = 6) -> str:
+    """A number for a table; nothing where it is not known."""
+    return "" if value is None or value != value else f"{value:.{digits}g}"
+
+
 def answer(text: str) -> None:
     """Say what was asked for, on stdout."""
     with reader_may_leave():

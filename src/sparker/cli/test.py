@@ -4,7 +4,6 @@ import math
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +12,7 @@ from sparker.cli.many import Files, Reports, are_many, check_places, sample_file
 from sparker.cli.options import (
     A_LEVEL,
     FILE,
+    FOLDER,
     Real,
     annealed_option,
     check_together,
@@ -24,13 +24,14 @@ from sparker.cli.options import (
     fit_settings,
     is_default,
     names_option,
+    preset,
     read_beside,
+    read_table,
     read_two,
     statistic_option,
     store_option,
     table_options,
     table_settings,
-    with_embedded,
 )
 from sparker.cli.outputs import Attempts, check_outputs
 from sparker.cli.pictures import (
@@ -40,7 +41,7 @@ from sparker.cli.pictures import (
     picture_files,
     picture_folder,
 )
-from sparker.cli.share import check_share, cluster_at, say_made, share_options
+from sparker.cli.share import check_share, cluster_at, share_options
 from sparker.cli.speak import speak, to_json, write_rows
 from sparker.cli.systematics import (
     columns_of,
@@ -49,7 +50,7 @@ from sparker.cli.systematics import (
     systematic_options,
     systematics,
 )
-from sparker.cli.terminal import BadInput, answer_json, reader_may_leave
+from sparker.cli.terminal import BadInput, answer, answer_json, reader_may_leave
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,10 +82,9 @@ if TYPE_CHECKING:
     help="Of larger groups take so many rows only, so that groups of many sizes can be relabelled.",
 )
 @click.option("--strata", help="Column of both files; labels are exchanged within strata only.")
-@click.option(
+@preset(
     "--null",
     default="permutation",
-    show_default=True,
     type=click.Choice(["permutation", "simulator"]),
     help="How anomaly-free experiments are made.",
 )
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
 @click.option("--report", type=FILE, help="Write a report, an HTML file.")
 @click.option(
     "--reports",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder for a report of each of several DATA that may be listed.",
 )
 @click.option("--rows", type=FILE, help="Write a CSV file with what is known of every data row.")
@@ -161,6 +161,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     outputs = {f"--{name}": options[name] for name in ("report", "rows", "save")}
     read = [reference, data, options["pool"], *files_of(options["systematic"])]
     check_outputs(outputs, [*read, *picture_folder(options["images"])])
+    stop = Sequential() if options["stop"] else None
     _check_reach(options["alpha"], settings["n_toys"])
     shown_text, shown_images = (options[name] for name in ("text", "images"))
     if options["embed"]:  # texts and pictures that are compared travel into the report themselves
@@ -172,11 +173,9 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     first, second = read_two(
         reference,
         data,
-        columns=with_embedded(options["columns"], options),
-        ignore=options["ignore"],
-        key=options["key"],
-        reference_extra=list(dict.fromkeys([*both, *weights, *columns_of(options["systematic"])])),
-        data_extra=[*both, *data_weights, *shown],
+        options,
+        list(dict.fromkeys([*both, *weights, *columns_of(options["systematic"])])),
+        [*both, *data_weights, *shown],
     )
     all_weights: Any = first.extra[weights[0]] if weights else None
     if data_weights:
@@ -199,7 +198,8 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
             detect.run_toys(first, second, only=options["only"], cluster=cluster, **settings)
-            say_made(options["only"], options["store"], settings["n_toys"])
+            made = f"experiments {options['only'][0]} to {options['only'][-1]}"
+            answer(f"{made} of 0 to {settings['n_toys']} are made and kept in {options['store']}")
             return
         stop = Sequential() if options["stop"] else None
         found = detect.test(first, second, stop=stop, cluster=cluster, **settings)
@@ -243,7 +243,6 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
 
 
 def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -> None:
-    from sparker import tables
     from sparker.many import test_many
 
     check_together("many")
@@ -255,14 +254,7 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
     check_places(data, {"--reports": options["reports"], "--report": report and report.parent})
     files = sample_files(data, [reference, options["pool"]])
     both, weights = _given(options, "groups", "strata"), _given(options, "weights")
-    chosen = {name: options[name] for name in ("columns", "ignore", "key")}
-    first = tables.read(
-        reference,
-        columns=options["columns"] or None,
-        ignore=options["ignore"],
-        extra=[*both, *weights],
-        key=options["key"],
-    )
+    first = read_table(reference, options, [*both, *weights])
     reports = Reports(options["reports"], reference)
     settings |= table_settings(options, first)
     settings |= {
@@ -275,10 +267,11 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
     }
     if is_default("toys"):
         del settings["n_toys"]
+    read = partial(read_beside, first, options=options, reference=reference, extra=both)
     with cluster_at(options["scheduler"]) as cluster:
         found = test_many(
             first,
-            Files(files, partial(read_beside, first, extra=both, reference=reference, **chosen)),
+            Files(files, read),
             fdr=options["fdr"] or 0.1,
             on_result=reports,
             cluster=cluster,

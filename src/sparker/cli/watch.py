@@ -14,7 +14,8 @@ import click
 
 from sparker.cli.batches import batch_files, report_file
 from sparker.cli.errors import explained, no_device, plain
-from sparker.cli.options import FILE, command_line, keep_programs
+from sparker.cli.many import check_places
+from sparker.cli.options import FILE, FOLDER, command_line, keep_programs
 from sparker.cli.outputs import check_outputs, check_picture, save_picture
 from sparker.cli.terminal import BadInput, answer_json, note
 from sparker.tables.errors import DataWarning
@@ -33,7 +34,7 @@ EXIT_CODES = {(False, False): 0, (True, False): 1, (False, True): 4, (True, True
 @click.option("--key", help="Which dataset, array or tree, where a file has several.")
 @click.option(
     "--reports",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder for an HTML report of each alarm.",
 )
 @click.option(
@@ -213,9 +214,7 @@ def _check(
     """Refuse now what could not be written, or would be taken for a batch."""
     check_outputs({"--picture": picture}, [monitor, *batches], folders={"--reports": reports})
     check_picture("--picture", picture)
-    watched = {Path(batch).resolve() for batch in batches if Path(batch).is_dir()}
-    for name, folder in (("reports", reports), ("picture", picture and picture.parent)):
-        if folder and folder.resolve() in watched:
-            raise BadInput(f"--{name} would be among the batches in {folder}; choose another place")
+    places = {"--reports": reports, "--picture": picture and picture.parent}
+    check_places(batches, places, "batches")
     if reports:
         reports.mkdir(exist_ok=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sparker.embed.contract import IMAGES, TEXT, Embedder
+from sparker.embed.contract import Embedder
 from sparker.embed.efficientnet import EfficientNet
 from sparker.embed.function import Function
 from sparker.embed.hub import SentenceTransformer, Timm
@@ -64,6 +64,3 @@ def _function(module: str, name: str) -> Any:
             "finds (PYTHONPATH) and a function in it"
         ) from error
     return found
-
-
-__all__ = ["IMAGES", "NAMES", "TEXT", "choose"]

@@ -111,7 +111,19 @@ class Embedder(ABC):
     @property
     def said(self) -> str:
         """What is done to a column, in words."""
-        return _said(self.identity)
+        identity = self.identity
+        parts = [f"{identity['width']} numbers by {identity['embedder']}"]
+        model = identity.get("model")
+        if model and model != identity["embedder"]:
+            version = f" {identity['version']}" if identity.get("version") else ""
+            parts.append(f"{model}{version}")
+        if identity.get("hash"):
+            parts.append(f"sha256 {str(identity['hash'])[:12]}")
+        normalised = identity.get("normalisation", AS_IT_IS)
+        if identity["of"] == TEXT:
+            as_is = normalised == AS_IT_IS
+            parts.append("texts as they are" if as_is else f"texts in {normalised}")
+        return ", ".join(parts)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Embedder):
@@ -119,17 +131,3 @@ class Embedder(ABC):
         return self.identity == other.identity
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _said(identity: Mapping[str, Any]) -> str:
-    parts = [f"{identity['width']} numbers by {identity['embedder']}"]
-    model = identity.get("model")
-    if model and model != identity["embedder"]:
-        version = f" {identity['version']}" if identity.get("version") else ""
-        parts.append(f"{model}{version}")
-    if identity.get("hash"):
-        parts.append(f"sha256 {str(identity['hash'])[:12]}")
-    normalised = identity.get("normalisation", AS_IT_IS)
-    if identity["of"] == TEXT:
-        parts.append("texts as they are" if normalised == AS_IT_IS else f"texts in {normalised}")
-    return ", ".join(parts)

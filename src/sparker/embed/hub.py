@@ -19,7 +19,6 @@ from sparker.system.digest import digest_by_name
 from sparker.system.extras import need
 
 ALLOWED = "SPARKER_DOWNLOAD"
-OFFLINE = "HF_HUB_OFFLINE"
 
 
 def may_download() -> bool:

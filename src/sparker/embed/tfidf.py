@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from sparker.embed.contract import TEXT, Embedder
+from sparker.embed.contract import Embedder
 from sparker.embed.normalise import NORMALISATION
 from sparker.system.digest import digest
 
@@ -32,7 +32,6 @@ class Tfidf(Embedder):
     """TF-IDF of characters with a truncated SVD, to be fitted on both samples together."""
 
     name: ClassVar[str] = "tfidf"
-    of: ClassVar[str] = TEXT
     pieces: np.ndarray | None = field(default=None, repr=False)  # (V,) strings
     rarity: np.ndarray | None = field(default=None, repr=False)  # (V,)
     directions: np.ndarray | None = field(default=None, repr=False)  # (V, d)

@@ -10,6 +10,7 @@ from scipy import stats
 
 from sparker.findings.distance import Distances
 from sparker.findings.frames import Frame, as_frame
+from sparker.system.numbers import finite, span
 
 CONFIDENCE = 0.95
 LEVEL = 1 - CONFIDENCE
@@ -118,10 +119,6 @@ class Closest:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON knows it."""
-
-        def pair(ends: tuple[float, float]) -> dict[str, Any]:
-            return {"low": _known(ends[0]), "high": _known(ends[1]), "confidence": CONFIDENCE}
-
         return {
             "schema": SCHEMA,
             "closest": self.best.name,
@@ -131,11 +128,11 @@ class Closest:
                 {
                     "sample": one.name,
                     "rows": one.n_rows,
-                    "distance": _known(one.distance),
-                    "interval": pair(one.interval),
-                    "behind": _known(one.behind),
-                    "behind_interval": pair(one.behind_interval),
-                    "p_value": _known(one.p_value),
+                    "distance": finite(one.distance),
+                    "interval": span(one.interval, CONFIDENCE),
+                    "behind": finite(one.behind),
+                    "behind_interval": span(one.behind_interval, CONFIDENCE),
+                    "p_value": finite(one.p_value),
                     "warnings": list(one.warnings),
                     "error": one.error,
                 }
@@ -167,12 +164,14 @@ def compare(found: Sequence[Distances]) -> list[dict[str, Any]]:
     lines = []
     for place, k in enumerate(order):
         one = found[k]
+        low, high = interval(one)
         behind = Distances(one.whole - first.whole, one.halves - first.halves)
         lines.append(
             {
                 "number": int(k),
                 "distance": one.whole,
-                "interval": _up_to_zero(*interval(one)),
+                # Fits to noise are worth less than nothing on new rows; no distance is below 0.
+                "interval": (low, max(high, 0.0)),
                 "behind": behind.whole,
                 "behind_interval": interval(behind),
                 "p_value": p_value(behind) if place else 1.0,
@@ -199,12 +198,3 @@ def p_value(found: Distances) -> float:
     if own == 0:
         return 1.0 if found.whole == 0 else 0.0
     return float(2 * stats.t.sf(abs(found.whole) / own, len(found.halves)))
-
-
-def _up_to_zero(low: float, high: float) -> tuple[float, float]:
-    """Fits to noise are worth less than nothing on new rows; no true distance is below 0."""
-    return low, max(high, 0.0)
-
-
-def _known(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -4,7 +4,7 @@ Drift is often looked for one column at a time. This is the same table, beside t
 columns together: an anomaly that no single column shows is a finding of its own.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import chi2_contingency, ks_2samp
@@ -85,14 +85,7 @@ def column_tests(
     ]
     corrected = holm(np.array([p for *_, p in found]))
     return [
-        ColumnTest(
-            i,
-            test,
-            distance,
-            float(p),
-            None if i in categories else _quartiles(of(is_reference, i)),
-            None if i in categories else _quartiles(of(is_data, i)),
-        )
+        _shown(i, test, distance, p, i in categories, of(is_reference, i), of(is_data, i))
         for (i, test, distance, _), p in zip(found, corrected, strict=True)
     ]
 
@@ -150,20 +143,17 @@ def _relabelled(
         distance[:, k] = np.abs(np.cumsum(steps[:, order], axis=1)[:, ends]).max(1)
     largest = distance.max(1)
     p = np.mean(largest[:, None] >= distance[0] - 1e-12, axis=0)
-    own, data = (np.flatnonzero(weight > 0) for weight in weights[0])
+    samples = [values[weight > 0] for weight in weights[0]]
     return [
-        ColumnTest(
-            column,
-            RELABELLED,
-            float(distance[0, k]),
-            float(p[k]),
-            None if column in categories else _quartiles(values[own, column]),
-            None if column in categories else _quartiles(values[data, column]),
-        )
-        for k, column in enumerate(varying)
+        _shown(i, RELABELLED, d, q, i in categories, *(rows[:, i] for rows in samples))
+        for i, d, q in zip(varying, distance[0], p, strict=True)
     ]
 
 
-def _quartiles(values: np.ndarray) -> Quartiles:
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return float(low), float(middle), float(high)
+def _shown(
+    column: int, test: str, distance: float, p: float, is_category: bool, *samples: np.ndarray
+) -> ColumnTest:
+    quartiles: list[Any] = [None, None]
+    if not is_category:
+        quartiles = [tuple(np.quantile(one, [0.25, 0.5, 0.75]).tolist()) for one in samples]
+    return ColumnTest(column, test, float(distance), float(p), *quartiles)

@@ -11,7 +11,8 @@ from sparker.calibration.false_discovery import fewest_listed, q_values
 from sparker.calibration.pvalues import CONFIDENCE, significance
 from sparker.findings.frames import Frame, as_frame
 from sparker.findings.result import Result
-from sparker.findings.words import finite, held, reading, sentences
+from sparker.findings.words import held, reading, sentences
+from sparker.system.numbers import finite, span
 
 N_NAMED = 5
 """Samples that a sentence names."""
@@ -232,11 +233,7 @@ class Many:
                     "rank": rank,
                     "data_rows": one.n_rows,
                     "p_value": finite(one.p_value),
-                    "p_interval": {
-                        "low": finite(one.interval[0]),
-                        "high": finite(one.interval[1]),
-                        "confidence": CONFIDENCE,
-                    },
+                    "p_interval": span(one.interval, CONFIDENCE),
                     "q_value": finite(q[i]),
                     "listed": bool(listed[i]),
                     "significance": finite(one.significance),

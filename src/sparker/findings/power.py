@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparker.calibration.pvalues import CONFIDENCE
+from sparker.system.numbers import finite, span
 
 
 class Power(NamedTuple):
@@ -54,15 +55,9 @@ class PowerStudy:
                 {
                     "fraction": point.fraction,
                     "power": point.power,
-                    "interval": {
-                        "low": point.interval[0],
-                        "high": point.interval[1],
-                        "confidence": CONFIDENCE,
-                    },
+                    "interval": span(point.interval, CONFIDENCE),
                     "n_tests": len(point.p_values),
-                    "median_significance": (
-                        point.median_significance if point.median_significance > -np.inf else None
-                    ),
+                    "median_significance": finite(point.median_significance),
                     "p_values": point.p_values.tolist(),
                 }
                 for point in self.points

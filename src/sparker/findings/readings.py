@@ -23,15 +23,11 @@ def across(result: "Result") -> list[Line]:
     """What kernels read off at each width; of a statistic without kernels, all its readings."""
     kernels = result.models is not None
     names = [name for name in result.families if not kernels or name in FAMILIES]
-    return [_line(result, name, kernels) for name in names]
+    return [line_of(result, name, by_scale=kernels) for name in names]
 
 
-def line_of(result: "Result", family: str) -> Line:
-    """The readings of one family by their scales."""
-    return _line(result, family, by_scale=True)
-
-
-def _line(result: "Result", family: str, by_scale: bool) -> Line:
+def line_of(result: "Result", family: str, *, by_scale: bool = True) -> Line:
+    """The readings of one family by their scales, or by their numbers."""
     numbers = result.of_family(family)
     scales = np.array([result.readings[i].scale for i in numbers])
     x = scales if by_scale else numbers.astype(float)

@@ -72,12 +72,7 @@ class Region(NamedTuple):
         return {
             "rule": self.rule(features),
             "conditions": [
-                {
-                    "column": features[one.column].label,
-                    "above": one.above,
-                    "at_most": one.at_most,
-                }
-                for one in self.conditions
+                one._asdict() | {"column": features[one.column].label} for one in self.conditions
             ],
             "kind": "missing" if self.lack else "too many",
             "data_rows": self.n_data,

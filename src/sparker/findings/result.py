@@ -26,12 +26,12 @@ from sparker.findings.columns import Quartiles
 from sparker.findings.explain import Answers
 from sparker.findings.frames import Frame, as_frame, free_name
 from sparker.findings.rows import listed
-from sparker.findings.words import NOT_ALONE, finite, in_json, pulls, seen_by, sentences
+from sparker.findings.words import NOT_ALONE, in_json, pulls, seen_by, sentences
 from sparker.nulls import Pull
 from sparker.statistics.contract import Reading, families_of
 from sparker.system import archive
 from sparker.system.archive import ArraySpec, Count, Each, Share
-from sparker.system.numbers import is_number
+from sparker.system.numbers import finite, is_number, span
 from sparker.tables.checks import Caution
 from sparker.tables.encoding import IS, Embeds, Encoding, Feature
 from sparker.tables.kinds import Kind
@@ -428,10 +428,9 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the large arrays, as JSON knows it."""
-        low, high = self.interval
         found: dict[str, Any] = {
             "p_value": self.p_value,
-            "p_interval": {"low": low, "high": high, "confidence": CONFIDENCE},
+            "p_interval": span(self.interval, CONFIDENCE),
             "significance": finite(self.significance),
             "significance_interval": dict(
                 zip(("low", "high"), map(finite, self.significance_interval), strict=True)

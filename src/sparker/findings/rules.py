@@ -179,19 +179,16 @@ def _rule(
             )
 
     starts = sorted(grown(_Rule(left, {}, 0.0, 1.0)), key=lambda rule: -rule.worth)[:N_STARTS]
-    best = starts[0] if starts else None
-    for start in starts:
-        rule = start
+    ends = []
+    for rule in starts:
         while len(rule.bounds) < MAX_CONDITIONS:
             after = max(grown(rule), key=lambda one: one.worth, default=None)
             if after is None or after.worth <= rule.worth:
                 break
             rule = after
-        if best is None or rule.worth > best.worth:
-            best = rule
-    if best is None or not best.bounds:
-        return None
-    return _found(best, values, edges, lack=lack)
+        ends.append(rule)
+    best = max(ends, key=lambda one: one.worth, default=None)
+    return None if best is None else _found(best, values, edges, lack=lack)
 
 
 MIDDLE = 0.05, 0.95

@@ -10,6 +10,7 @@ from sparker.findings import regions
 from sparker.findings.bound import CONFIDENCE
 from sparker.findings.regions import Region
 from sparker.nulls import Pull
+from sparker.system.numbers import finite
 from sparker.tables.encoding import Feature
 
 if TYPE_CHECKING:
@@ -223,11 +224,6 @@ def constrained(one: Pull) -> str:
     if one.error > 0.95:
         return f"with an error of {one.error:.2f}: the data do not constrain it"
     return f"and constrained by the data to {one.error:.2f} of them"
-
-
-def finite(value: float) -> float | None:
-    """A number as JSON knows it."""
-    return value if np.isfinite(value) else None
 
 
 def _listed(values: tuple[float, ...] | None) -> list[float] | None:

@@ -208,10 +208,8 @@ def _leading(result: Result) -> list[int]:
 
 def _top(result: Result, n: int) -> np.ndarray:
     """The most anomalous rows: by the answers, or else by f; none where there is neither."""
-    if result.answers is not None:
-        return result.ranking[:n]
-    scores = result.data_log_ratio
-    return np.empty(0, int) if scores is None else np.argsort(-scores, kind="stable")[:n]
+    known = result.answers is not None or result.data_log_ratio is not None
+    return result.ranking[:n] if known else np.empty(0, int)
 
 
 def _checked(components: np.ndarray, kernels: Sequence[int]) -> Sequence[int]:

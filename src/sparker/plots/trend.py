@@ -1,31 +1,18 @@
 """The figure of a monitor: batch after batch."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from sparker.findings.result import Result
 from sparker.plots.style import DATA, KERNELS, axes_or_new, legend_above
 
 
-class Looked(Protocol):
-    """What is drawn of a ``Look``, which a monitor gives."""
-
-    @property
-    def result(self) -> Result:
-        """That of the batch."""
-
-    @property
-    def alarm(self) -> bool:
-        """Whether it was anomalous."""
-
-
 def trend(
-    looks: Iterable[Looked | Mapping[str, Any]],
+    looks: Iterable[Any],
     *,
     alpha: float | None = None,
     n_planned: int | None = None,
@@ -100,10 +87,10 @@ def wealth(
     return drawn
 
 
-def _p_and_alarm(look: Looked | Mapping[str, Any]) -> tuple[float, bool]:
+def _p_and_alarm(look: Any) -> tuple[float, bool]:
     """NaN stands for the p-value of a batch that could not be tested."""
     if not isinstance(look, Mapping):
-        return look.result.p_value, look.alarm
+        return look.result.p_value, look.alarm  # a ``Look`` of a monitor
     if "p_value" in look:
         return look["p_value"], bool(look.get("alarm"))
     if "error" in look:

@@ -7,7 +7,6 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from bokeh.resources import Resources
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from sparker.findings.result import Result
 from sparker.findings.words import LEVEL, reading, seen_by
 from sparker.report import answers, axes, figures, histograms, kernels, planes, rows
-from sparker.report.pages import as_text, environment, source, write_page
+from sparker.report.pages import page_of, source, write_page
 from sparker.report.thumbnails import Picture
 from sparker.report.words import as_sentence, verdict
 from sparker.system.numbers import is_number
@@ -75,41 +74,49 @@ def render(
     }
     if result.score_counts is not None:
         plots["score_distribution"] = figures.score_distribution(result.score_counts)
-    values = {
-        "result": result,
-        "verdict": verdict(result, alpha),
-        "title": title,
-        "command": command,
-        "told": told,
-        "is_found": result.p_value <= LEVEL,
-        "seen_by": as_sentence(seen_by(result)) if seen_by(result) else "",
-        "reading": reading(result),
-        "shown": shown,
-        "ranked": rows.ranked(result) is not None,
-        "histograms": drawn,
-        "axes": coordinates,
-        "planes": pairs,
-        "fields": planes.FIELDS,
-        "directions": axes.directions(result) if len(result.directions) > 2 else [],
-        "kernels": [] if result.models is None else kernels.table(result),
-        "settings": _flat(result.settings),
-        "page": PAGE,
-        "lines": LINES,
-        "reach": figures.smallest_p(result),
-        "rows_json": {
+    # These hold nothing of the user's. Their digests are the only scripts the page may run, and it
+    # may load nothing at all: should a string ever get past the escaping, it stays a string.
+    bokeh = Resources(mode="inline", components=["bokeh"], log_level="warn")
+    scripts = [*bokeh.js_raw, source("histograms.js"), source("report.js")]
+    return page_of(
+        "report.html",
+        result,
+        result=result,
+        verdict=verdict(result, alpha),
+        title=title,
+        command=command,
+        told=told,
+        is_found=result.p_value <= LEVEL,
+        seen_by=as_sentence(seen_by(result)) if seen_by(result) else "",
+        reading=reading(result),
+        shown=shown,
+        ranked=rows.ranked(result) is not None,
+        histograms=drawn,
+        axes=coordinates,
+        planes=pairs,
+        fields=planes.FIELDS,
+        directions=axes.directions(result) if len(result.directions) > 2 else [],
+        kernels=[] if result.models is None else kernels.table(result),
+        settings=_flat(result.settings),
+        page=PAGE,
+        lines=LINES,
+        reach=figures.smallest_p(result),
+        rows_json={
             "columns": shown.columns,
             "rows": shown.cells,
             "page": PAGE,
             "views": shown.views,
-            "names": _view_names(told),
+            "names": ["all data rows", *(f"region {place.number}" for place in told.places)],
         },
-        "axes_json": {
+        axes_json={
             "labels": {axis.key: axis.label for axis in coordinates},
             "boxes": planes.boxes(told, coordinates),
         },
         **_sizes(result),
-    }
-    return _page(values, plots)
+        plots=figures.embed(plots),
+        scripts=[Markup(script) for script in scripts],
+        digests=[_digest(script) for script in scripts],
+    )
 
 
 def write(path: str | os.PathLike[str], result: Result, **options: Any) -> None:
@@ -139,8 +146,6 @@ def _sizes(result: Result) -> dict[str, Any]:
         "n_columns": len(used),
         "dropped": ", ".join(dropped[:NAMED]) + more,
         "n_dropped": len(dropped),
-        "made": result.made[:16].replace("T", " "),
-        "version": result.versions["sparker"],
     }
 
 
@@ -150,34 +155,6 @@ def _telling(told: answers.Told, drawn: Mapping[str, Any]) -> tuple[list[int], l
     order = drawn["order"][min(1, len(told.places))]
     ordered = [drawn["columns"][i]["column"] for i in order]
     return rule, list(dict.fromkeys([*rule, *(i for i in ordered if i is not None)]))
-
-
-def _view_names(told: answers.Told) -> list[str]:
-    return ["all data rows", *(f"region {place.number}" for place in told.places)]
-
-
-def _page(values: dict[str, Any], plots: dict[str, Any]) -> str:
-    made = environment(cell=_cell)
-    own = partial(source, made)
-    # These hold nothing of the user's. Their digests are the only scripts the page may run, and it
-    # may load nothing at all: should a string ever get past the escaping, it stays a string.
-    bokeh = Resources(mode="inline", components=["bokeh"], log_level="warn")
-    scripts = [*bokeh.js_raw, own("histograms.js"), own("report.js")]
-    page = made.get_template("report.html").render(
-        **values,
-        plots=figures.embed(plots),
-        style=Markup(own("report.css")),
-        scripts=[Markup(script) for script in scripts],
-        digests=[_digest(script) for script in scripts],
-    )
-    return as_text(page)
-
-
-def _cell(value: Any, column: Mapping[str, Any]) -> str:
-    """A cell of the table as it is shown."""
-    if value is None:
-        return ""
-    return f"{value:.{column['digits']}f}" if "digits" in column else str(value)
 
 
 def _digest(script: str) -> str:

@@ -101,22 +101,17 @@ def tell(result: Result) -> Told:
     else:
         marked = np.nan_to_num(found.probability) >= LIKELY
         marked_as = "that are more likely anomalous than not"
+    # Where no region holds, the first of all, marked so.
+    shown = words.held(result) or found.regions[:1]
     return Told(
         said,
         missing,
-        _places(result),
+        [_place(result, i, region) for i, region in enumerate(shown, 1)],
         np.flatnonzero(marked),
         marked_as,
         listed,
         _columns(result),
     )
-
-
-def _places(result: Result) -> list[Place]:
-    """The regions that hold, the surest first; where none does, the first of all, marked so."""
-    assert result.answers is not None
-    shown = words.held(result) or result.answers.regions[:1]
-    return [_place(result, i, region) for i, region in enumerate(shown, 1)]
 
 
 def _place(result: Result, i: int, region: Region) -> Place:

@@ -1,10 +1,9 @@
 """Generators by their distance from the data, as one HTML page."""
 
-import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparker.findings.closest import Closest
-from sparker.report.pages import plain_page, write_page
+from sparker.report.pages import page_of
 from sparker.report.ticks import labelled
 
 TITLE = "Which generator is closest to the data?"
@@ -37,7 +36,7 @@ def render(found: Closest, *, title: str = TITLE, command: str | None = None) ->
         for i, one in enumerate(compared)
     ]
     sure = {True: "is closest", False: "may be closest", None: "was compared"}[found.is_sure]
-    return plain_page(
+    return page_of(
         "closest.html",
         found,
         found=found,
@@ -50,8 +49,3 @@ def render(found: Closest, *, title: str = TITLE, command: str | None = None) ->
         ticks=[(x(low + share * span), label) for share, label in labelled(low, low + span)],
         frame={"width": WIDTH, "height": 40 + LINE * len(bars), "left": LEFT, "zero": x(0.0)},
     )
-
-
-def write(path: str | os.PathLike[str], found: Closest, **options: Any) -> None:
-    """Write the page to a file, whole or not at all; ``options`` are those of ``render``."""
-    write_page(path, render(found, **options))

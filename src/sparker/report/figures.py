@@ -87,8 +87,7 @@ def across_widths(result: Result) -> dict[str, figure]:
                   marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
         if result.best_reading in line.readings:
             at = line.readings.index(result.best_reading)
-            p.scatter(line.x[at], line.p[at], size=16, fill_color=None, line_width=2,
-                      line_color=KERNELS[1])  # fmt: skip
+            _ring(p, line.x[at], line.p[at])
     if len(lines) > 1:  # above the plot, where it hides no point
         p.legend.ncols, p.legend.label_text_font_size, p.legend.border_line_color = 2, "9pt", None
         p.legend.background_fill_alpha = 0
@@ -123,10 +122,14 @@ def _decided(result: Result) -> figure:
     t.line(line.x, values, color=INK, name="ink")
     t.scatter(line.x, values, color=INK, size=8, name="ink")
     at = line.readings.index(result.best_reading)
-    t.scatter(line.x[at], values[at], size=16, fill_color=None, line_width=2,
-              line_color=KERNELS[1])  # fmt: skip
+    _ring(t, line.x[at], values[at])
     _ticks(t, line.x, log=log)
     return t
+
+
+def _ring(plot: figure, x: Any, y: Any) -> None:
+    """Around what decided."""
+    plot.scatter(x, y, size=16, fill_color=None, line_width=2, line_color=KERNELS[1])
 
 
 def _ticks(plot: figure, x: np.ndarray, *, log: bool) -> None:
@@ -152,8 +155,7 @@ def way_by_way(result: Result) -> figure:
     plot.segment(p, names, [1.0] * len(p), names, color=GREY, line_width=2, alpha=0.5)
     plot.scatter(p, names, color=INK, size=9, name="ink")
     at = names.index(result.decided.family)
-    plot.scatter([p[at]], [names[at]], size=16, fill_color=None, line_width=2,
-                 line_color=KERNELS[1])  # fmt: skip
+    _ring(plot, [p[at]], [names[at]])
     return plot
 
 

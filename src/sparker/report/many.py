@@ -1,13 +1,12 @@
 """Many samples as one HTML page: a ranked table, and a card for each that can be opened."""
 
-import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparker.calibration.pvalues import in_sigmas
 from sparker.findings.many import Many, SampleOutcome
-from sparker.report.pages import plain_page, write_page
+from sparker.report.pages import page_of
 from sparker.report.words import as_sentence, number
 
 TITLE = "Which samples differ from the reference?"
@@ -38,12 +37,22 @@ class Point(NamedTuple):
 
 def render(many: Many, *, title: str = TITLE, command: str | None = None) -> str:
     """The page as the text of an HTML file; it runs no script and loads nothing."""
-    q, listed = many.q_values, many.listed
-    cards = [
-        _card(rank, many.samples[i], q[i], bool(listed[i]))
-        for rank, i in enumerate(many.ranking, 1)
-    ]
-    return plain_page(
+    q, listed, order = many.q_values, many.listed, many.ranking
+    p = many.p_values[order]
+    p = p[~np.isnan(p)]
+    n = len(p)
+    cards = [_card(rank, many.samples[i], q[i], bool(listed[i])) for rank, i in enumerate(order, 1)]
+    lowest = int(np.floor(np.log10(min(p.min(initial=1.0), many.fdr / max(n, 1)))))
+
+    def x(rank: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - 10) * (rank - 1) / (max(n, 2) - 1), 1)
+
+    def y(p: float) -> float:
+        return round(10 + (HEIGHT - BOTTOM - 10) * float(np.log10(p)) / lowest, 1)
+
+    # Benjamini and Hochberg's line: the list ends with the last sample that is below it.
+    ranks = np.unique(np.round(np.geomspace(1, max(n, 1), 60)).astype(int)).tolist()
+    return page_of(
         "many.html",
         many,
         many=many,
@@ -52,16 +61,15 @@ def render(many: Many, *, title: str = TITLE, command: str | None = None) -> str
         cards=cards,
         n_listed=int(listed.sum()),
         verdict=as_sentence(many.verdict()),
-        points=_points(many, cards),
-        ticks=_ticks(many),
-        line=_line(many),
+        points=[
+            Point(card.anchor, one.name, x(rank), y(one.p_value), card.listed)
+            for rank, card in enumerate(cards, 1)
+            if (one := card.sample).error is None
+        ],
+        ticks=[(y(10.0**power), number(10.0**power)) for power in range(lowest, 1)],
+        line=" ".join(f"{x(rank)},{y(many.fdr * rank / max(n, 1))}" for rank in ranks),
         frame={"width": WIDTH, "height": HEIGHT, "left": LEFT, "bottom": BOTTOM},
     )
-
-
-def write(path: str | os.PathLike[str], many: Many, **options: Any) -> None:
-    """Write the page to a file, whole or not at all; ``options`` are those of ``render``."""
-    write_page(path, render(many, **options))
 
 
 def _card(rank: int, one: SampleOutcome, q: float, listed: bool) -> Card:
@@ -77,44 +85,3 @@ def _card(rank: int, one: SampleOutcome, q: float, listed: bool) -> Card:
         )
     said = [as_sentence(sentence) for sentence in one.sentences]
     return Card(f"sample-{rank}", one, "" if np.isnan(q) else number(q, 2), listed, verdict, said)
-
-
-def _tested(many: Many) -> np.ndarray:  # (n,)
-    p = many.p_values[many.ranking]
-    return p[~np.isnan(p)]
-
-
-def _lowest(many: Many) -> float:
-    """The power of ten at the bottom of the picture."""
-    p = _tested(many)
-    lowest = min(p.min(initial=1.0), many.fdr / max(len(p), 1))
-    return float(np.floor(np.log10(lowest)))
-
-
-def _x(many: Many, rank: float) -> float:
-    n = max(len(_tested(many)), 2)
-    return round(LEFT + (WIDTH - LEFT - 10) * (rank - 1) / (n - 1), 1)
-
-
-def _y(many: Many, p: float) -> float:
-    return round(10 + (HEIGHT - BOTTOM - 10) * float(np.log10(p)) / _lowest(many), 1)
-
-
-def _points(many: Many, cards: list[Card]) -> list[Point]:
-    return [
-        Point(card.anchor, card.sample.name, _x(many, rank), _y(many, card.sample.p_value),
-              card.listed)
-        for rank, card in enumerate(cards, 1)
-        if card.sample.error is None
-    ]  # fmt: skip
-
-
-def _line(many: Many) -> str:
-    """Benjamini and Hochberg's line: the list ends with the last sample that is below it."""
-    n = len(_tested(many))
-    ranks = np.unique(np.round(np.geomspace(1, max(n, 1), 60)).astype(int))
-    return " ".join(f"{_x(many, r)},{_y(many, many.fdr * r / max(n, 1))}" for r in ranks.tolist())
-
-
-def _ticks(many: Many) -> list[tuple[float, str]]:
-    return [(_y(many, 10.0**power), number(10.0**power)) for power in range(int(_lowest(many)), 1)]

@@ -1,6 +1,7 @@
 """What all pages share: templates in which everything is escaped, and files written whole."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -10,41 +11,40 @@ from sparker.report.words import number
 from sparker.system.atomic import whole_file
 
 
-def environment(**filters: Any) -> Environment:
-    """Jinja for our templates."""
-    made = Environment(
-        loader=PackageLoader("sparker.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"number": number, **filters}
-    # Not sorted, which is the default: Bokeh's objects are defined where they first appear.
-    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-    return made
+def cell(value: Any, column: Mapping[str, Any]) -> str:
+    """A cell of the table as it is shown."""
+    if value is None:
+        return ""
+    return f"{value:.{column['digits']}f}" if "digits" in column else str(value)
 
 
-def source(made: Environment, name: str) -> str:
+LOADER = PackageLoader("sparker.report")
+TEMPLATES = Environment(
+    loader=LOADER,
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.filters |= {"number": number, "cell": cell}
+# Not sorted, which is the default: Bokeh's objects are defined where they first appear.
+TEMPLATES.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+
+
+def source(name: str) -> str:
     """A file beside the templates, as it is."""
-    assert made.loader is not None
-    return made.loader.get_source(made, name)[0]
+    return LOADER.get_source(TEMPLATES, name)[0]
 
 
-def plain_page(template: str, outcome: Any, **values: Any) -> str:
-    """A page about an outcome, which knows when and by what it was made; it runs no script."""
-    made = environment()
-    page = made.get_template(template).render(
+def page_of(template: str, outcome: Any, **values: Any) -> str:
+    """A page about an outcome, which knows when and by what it was made."""
+    page = TEMPLATES.get_template(template).render(
         made=outcome.made[:16].replace("T", " "),
         version=outcome.versions["sparker"],
-        style=Markup(source(made, "report.css")),
+        style=Markup(source("report.css")),
         **values,
     )
-    return as_text(page)
-
-
-def as_text(page: str) -> str:
-    """Half a surrogate pair, from a name of a file, is no text."""
+    # Half a surrogate pair, from a name of a file, is no text.
     return page.encode(errors="replace").decode()
 
 

@@ -186,7 +186,8 @@ def _table(
     if result.answers is not None:
         add("probability", "number", _decimals(result.answers.probability[rows]), digits=DECIMALS)
     if any(not place.lack for place in told.places):
-        add("region", "number", _regions(result, told, rows))
+        regions = result.region_of_row[rows].tolist()  # those on the page are the first of all
+        add("region", "number", [i if 0 < i <= len(told.places) else None for i in regions])
     if told.listed is not None:
         add("in the list", "text", ["yes" if told.listed[row] else "" for row in rows])
     if extras.texts is not None:
@@ -222,11 +223,6 @@ def _plain(column: np.ndarray) -> list[str]:
         times = np.char.replace(column.astype("datetime64[s]").astype(str), "T", " ")
         return ["" if time == "NaT" else str(time) for time in times]
     return ["" if value is None else clip(_text(value), LONG_VALUE) for value in column]
-
-
-def _regions(result: Result, told: Told, rows: np.ndarray) -> list[int | None]:
-    """The surest region that each row is in, of those on the page: they are the first of all."""
-    return [int(i) if 0 < i <= len(told.places) else None for i in result.region_of_row[rows]]
 
 
 def _decimals(values: np.ndarray) -> list[float | None]:

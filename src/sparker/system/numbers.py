@@ -41,3 +41,13 @@ def counted(n: int, what: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON knows it."""
+    return value if np.isfinite(value) else None
+
+
+def span(ends: tuple[float, float], confidence: float) -> dict[str, float | None]:
+    """An interval as JSON knows it."""
+    return {"low": finite(ends[0]), "high": finite(ends[1]), "confidence": confidence}

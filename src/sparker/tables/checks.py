@@ -52,11 +52,14 @@ def cautions(
     """
     samples = dict(zip(("reference", "data"), _alike(reference, data), strict=True))
     hashes = {kind: row_hashes(rows) for kind, rows in samples.items()}
-    found = _in_both(*hashes.values())
+    again = shared(*hashes.values())
+    found = []
+    if again is not None:
+        found.append(Caution("shared rows", _shared(again, len(reference), len(data))))
     if within:
         for kind, rows in samples.items():
-            if (again := repeats(rows, hashes[kind])) is not None:
-                found.append(Caution("duplicates", _repeated(again, kind, len(rows))))
+            if (twice := repeats(rows, hashes[kind])) is not None:
+                found.append(Caution("duplicates", _repeated(twice, kind, len(rows))))
         traces = {kind: trace(rows) for kind, rows in samples.items()}
         signs = [_sign(one, kind, names) for kind, one in traces.items() if one is not None]
         if signs:
@@ -64,22 +67,10 @@ def cautions(
     return found + _sizes(len(reference), len(data), data.shape[1])
 
 
-def in_both(reference: np.ndarray, data: np.ndarray) -> list[Caution]:
-    """Data rows that stand in the reference, too, and nothing else."""
-    return _in_both(*map(row_hashes, _alike(reference, data)))
-
-
 def _alike(*samples: np.ndarray) -> list[np.ndarray]:
     """0.1 in float32 and in float64 tables are equal only with the digits of the first."""
     single = any(rows.dtype.itemsize < 8 for rows in samples)
     return [rows.astype(np.float32 if single else np.float64, copy=False) for rows in samples]
-
-
-def _in_both(reference: np.ndarray, data: np.ndarray) -> list[Caution]:  # (N_R,), (N_D,) hashes
-    found = shared(reference, data)
-    if found is None:
-        return []
-    return [Caution("shared rows", _shared(found, len(reference), len(data)))]
 
 
 MAX_NAMED = 3
@@ -93,52 +84,28 @@ def values_out_of_line(*samples: np.ndarray, names: Sequence[str]) -> list[Cauti
     >>> caution.text.partition(":")[0]
     'few digits are left of column time'
     """
-    limits = _ordinary_of(samples)
-    return _far(limits, samples, names, samples) + _few(limits, samples[0].dtype, names)
+    every = 1 + sum(points.size for points in samples) // MAX_VALUES  # of large ones some rows tell
+    limits = ordinary(np.concatenate([points[::every] for points in samples]))
+    return _far(limits, samples, names) + _few(limits, samples[0].dtype, names)
 
 
-def _ordinary_of(samples: Sequence[np.ndarray]) -> Ordinary:
-    """Between which values the columns of samples ordinarily lie; of large ones, some rows tell."""
-    every = 1 + sum(points.size for points in samples) // MAX_VALUES
-    return ordinary(np.concatenate([points[::every] for points in samples]))
-
-
-def far_values(
-    *samples: np.ndarray, names: Sequence[str], beside: np.ndarray | None = None
-) -> list[Caution]:
+def _far(limits: Ordinary, samples: Sequence[np.ndarray], names: Sequence[str]) -> list[Caution]:
     """Values so far from all others of their column that they are taken to be nearer.
 
-    A long tail reaches as far, but without a gap, and is nothing to speak of. Of rows ``beside``
-    nothing is said, but they tell what is far.
-
-    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
-    >>> rows[:5, 1] = -999
-    >>> [caution] = far_values(rows, names=("x", "y"))
-    >>> caution.text.partition(":")[0]
-    'far from all other values lie 5 of the 300 in column y (-999)'
+    A long tail reaches as far, but without a gap, and is nothing to speak of.
     """
-    known = samples if beside is None else (beside, *samples)
-    return _far(_ordinary_of(known), samples, names, known)
-
-
-def _far(
-    limits: Ordinary,
-    samples: Sequence[np.ndarray],
-    names: Sequence[str],
-    known: Sequence[np.ndarray],
-) -> list[Caution]:
     n_rows = sum(map(len, samples))
     low = np.min([points.min(0) for points in samples], axis=0)
     high = np.max([points.max(0) for points in samples], axis=0)
     found = []
     for column in np.flatnonzero((low < limits.low) | (high > limits.high)):
         middle = (limits.low[column] + limits.high[column]) / 2
-        values = [points[:, column] for points in known]
+        values = [points[:, column] for points in samples]
         with np.errstate(over="ignore"):
             away = [abs(some - middle) / (limits.high[column] - middle) for some in values]
         far = [some[distance > 1] for some, distance in zip(values, away, strict=True)]
         gap = not any(np.any((distance > 1 / 2) & (distance <= 1)) for distance in away)
-        own = np.concatenate(far[-len(samples) :])
+        own = np.concatenate(far)
         if gap and len(own):
             found.append((len(own), column, own))
     if not found:

@@ -229,7 +229,7 @@ class ColumnEncoding(NamedTuple):
         elif self.kind == Kind.BOOLEAN:
             found[~gone, 0] = self._read(as_truths, known)
         elif self.kind == Kind.TIME:
-            times = self._read(_times, known)
+            times = self._read(as_times, known)
             found[:, : 1 + len(self.parts)] = self.fill
             found[~gone, : 1 + len(self.parts)] = clock(times, self.parts)
         else:
@@ -282,13 +282,6 @@ class ColumnEncoding(NamedTuple):
         }
 
 
-def _times(known: np.ndarray) -> np.ndarray:
-    found = as_times([known])
-    if found is None:
-        raise ValueError("something that is no time")
-    return found[0]
-
-
 def clock(times: np.ndarray, parts: Sequence[str]) -> np.ndarray:  # (N,) -> (N, 1 + parts)
     """Seconds since 1970, and what is asked for beside them."""
     seconds = times.astype(MICROSECONDS).astype(np.int64) / 1e6
@@ -323,7 +316,7 @@ def fit(
         return ColumnEncoding(
             name, place, kind, missing, (), levels, rare, counts.total(), n_single
         )
-    times = np.concatenate([_times(part) for part in known])
+    times = np.concatenate([as_times(part) for part in known])
     values = clock(times, (HOUR, WEEKDAY))
     beside = tuple(part for part, own in zip((HOUR, WEEKDAY), values.T[1:], strict=True)
                    if np.ptp(own) > 0)  # fmt: skip

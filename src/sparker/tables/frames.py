@@ -1,20 +1,23 @@
 """Whatever holds rows and columns as a table: arrays, lists, data frames of any library, files."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from sparker.tables.cells import as_objects, is_large, loses_digits, percentages
+from sparker.tables.cells import Cells, as_objects, is_large, loses_digits, percentages
 from sparker.tables.columns import NAMELESS
 from sparker.tables.errors import some
 from sparker.tables.identifiers import numbers_rows
 from sparker.tables.kinds import MICROSECONDS
 from sparker.tables.picture_files import as_rows
 from sparker.tables.table import Table, read
+
+_Part = tuple[np.ndarray | None, np.ndarray | None, str, Cells]
+"""Numbers, or something else; or neither, where rows hold lists of some kind; and the cells."""
 
 HISTOGRAM = "values", "variances"
 """What histograms of hist, boost-histogram and uproot answer to, beside their axes."""
@@ -34,10 +37,10 @@ def as_table(name: str, given: Any) -> Table:
         found = _from_mapping(name, given)
     elif nw.dependencies.is_into_series(given):
         series = nw.from_native(given, series_only=True)
-        found = _from_frame(name, series.to_frame())
+        found = _from_frame(series.to_frame())
         found = found if series.name else found._replace(columns=())
     elif _is_frame(given):
-        found = _from_frame(name, _frame(name, given))
+        found = _from_frame(_frame(name, given))
     else:
         found = _from_array(name, given)
     if not len(found.points) or not found.points.shape[1]:
@@ -96,29 +99,33 @@ def _frame(name: str, given: Any) -> nw.DataFrame[Any]:
         raise ValueError(f"{name} is a data frame that cannot be read: {why}") from error
 
 
-def _from_frame(name: str, frame: nw.DataFrame[Any]) -> Table:
+def _from_frame(frame: nw.DataFrame[Any]) -> Table:
+    def parts() -> Iterator[_Part]:
+        for column in frame.iter_columns():
+            numbers, other = _from_series(column)
+            whole = numbers is not None and column.dtype.is_integer() and is_large(numbers)
+            yield numbers, other, str(column.dtype), column.to_list() if whole else []
+
+    return _assembled(parts(), tuple(map(str, frame.columns)), len(frame))
+
+
+def _assembled(parts: Iterable[_Part], names: tuple[str, ...], n_rows: int) -> Table:
+    """Columns one by one as a table."""
     points, others, lists, rounded = [], {}, {}, set()
-    for place, column in enumerate(frame.iter_columns()):
-        numbers, other = _from_series(column)
-        if numbers is not None and column.dtype.is_integer() and is_large(numbers):
-            rounded |= {place} if loses_digits(column.to_list(), numbers) else set()
+    for place, (numbers, other, holds, cells) in enumerate(parts):
         if numbers is None and other is None:
-            lists[place] = str(column.dtype)
+            lists[place] = holds
         if other is not None:
             others[place] = other
-        points.append(np.full(len(column), np.nan) if numbers is None else numbers)
+        if numbers is not None and loses_digits(cells, numbers):
+            rounded.add(place)
+        points.append(np.full(n_rows, np.nan) if numbers is None else numbers)
     # Single precision only where all columns have it: what one column is does not change others.
     single = all(column.dtype.itemsize <= 4 for column in points)
-    matrix = np.empty((len(frame), len(points)), np.float32 if single else np.float64)
+    matrix = np.empty((n_rows, len(points)), np.float32 if single else np.float64)
     for place, values in enumerate(points):
         matrix[:, place] = values
-    return Table(
-        matrix,
-        tuple(map(str, frame.columns)),
-        others=others,
-        lists=lists,
-        rounded=frozenset(rounded),
-    )
+    return Table(matrix, names, others=others, lists=lists, rounded=frozenset(rounded))
 
 
 def _from_series(column: nw.Series[Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -234,25 +241,18 @@ def _from_mapping(name: str, given: Mapping[Any, Any]) -> Table:
 
 
 def _from_columns(name: str, columns: list[np.ndarray], names: tuple[str, ...]) -> Table:
-    points, others, lists, rounded = [], {}, {}, set()
-    for place, column in enumerate(columns):
-        numbers: np.ndarray | None
-        if column.dtype.kind == "M":
-            numbers, other = None, column.astype(MICROSECONDS)
-        elif column.dtype.kind in "iufm":
-            numbers, other = _numbers(name, column), None
-        else:
-            numbers, other = _from_values(column.tolist())
-            if numbers is None and other is None:
-                lists[place] = "lists"
-        if other is not None:
-            others[place] = other
-        if numbers is not None and loses_digits(column, numbers):
-            rounded.add(place)
-        points.append(np.full(len(column), np.nan) if numbers is None else numbers)
-    return Table(
-        np.column_stack(points), names, others=others, lists=lists, rounded=frozenset(rounded)
-    )
+    def parts() -> Iterator[_Part]:
+        found: tuple[np.ndarray | None, np.ndarray | None]
+        for column in columns:
+            if column.dtype.kind == "M":
+                found = None, column.astype(MICROSECONDS)
+            elif column.dtype.kind in "iufm":
+                found = _numbers(name, column), None
+            else:
+                found = _from_values(column.tolist())
+            yield *found, "lists", column
+
+    return _assembled(parts(), names, len(columns[0]))
 
 
 def _numbers(name: str, array: np.ndarray) -> np.ndarray:

@@ -88,7 +88,8 @@ def identifier(name: str, parts: Sequence[np.ndarray]) -> str | None:
     >>> identifier("energy", [np.linspace(1, 2, 100), np.linspace(5, 6, 50)])
     """
     called = _called(name)
-    if not any(called[1:]) and (_are_few(parts) or any(map(_has_fractions, parts))):
+    few = all(len(part) < MIN_ROWS and part.dtype.kind in "fiu" for part in parts)
+    if not any(called[1:]) and (few or any(map(_has_fractions, parts))):
         return None  # most columns of numbers: there is no need to look at all of them
     texts = [_texts(part) for part in parts]
     if not any(text is not None for text in texts):
@@ -115,11 +116,6 @@ def numbers_rows(values: np.ndarray) -> bool:
     """
     whole = bool(np.all(np.isfinite(values))) and bool(np.all(values == np.rint(values)))
     return whole and len(np.unique(values)) == len(values)
-
-
-def _are_few(parts: Sequence[np.ndarray]) -> bool:
-    """Whether they are numbers, and so few that nothing but their name would tell."""
-    return all(len(part) < MIN_ROWS and part.dtype.kind in "fiu" for part in parts)
 
 
 def _has_fractions(part: np.ndarray) -> bool:

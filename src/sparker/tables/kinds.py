@@ -6,7 +6,7 @@ together, and nothing depends on which row is in which of them.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -49,9 +49,9 @@ def kind_of(parts: Sequence[np.ndarray]) -> Kind:
     known = [part for part in known if len(part)]
     if all(part.dtype.kind == "f" for part in known):
         return Kind.NUMBER
-    if _as_truths(known) is not None:
+    if _are(as_truths, known):
         return Kind.BOOLEAN
-    if as_times(known) is not None:
+    if _are(as_times, known):
         return Kind.TIME
     texts = [text for part in known for text in as_texts(part)]
     if np.mean([len(text) for text in texts]) > LONG:
@@ -84,10 +84,13 @@ def as_texts(part: np.ndarray) -> list[str]:
     return [str(value) for value in part]
 
 
-def _as_truths(parts: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    with suppress(KeyError):
-        return [as_truths(part) for part in parts]
-    return None
+def _are(how: Callable[[np.ndarray], np.ndarray], parts: Sequence[np.ndarray]) -> bool:
+    """Whether all cells can be read in this way."""
+    with suppress(KeyError, ValueError):
+        for part in parts:
+            how(part)
+        return True
+    return False
 
 
 def as_truths(part: np.ndarray) -> np.ndarray:
@@ -97,15 +100,8 @@ def as_truths(part: np.ndarray) -> np.ndarray:
     return np.array([TRUTH[str(value).strip().lower()] for value in part], bool)
 
 
-def as_times(parts: Sequence[np.ndarray]) -> list[np.ndarray] | None:
-    """Cells that are not missing as times in UTC; None where one of them is none."""
-    try:
-        return [_times(part) for part in parts]
-    except ValueError:
-        return None
-
-
-def _times(part: np.ndarray) -> np.ndarray:
+def as_times(part: np.ndarray) -> np.ndarray:
+    """Cells that are not missing as times in UTC; a ``ValueError`` where one is none."""
     if part.dtype.kind == "M" or not len(part):
         return part.astype(MICROSECONDS)
     if part.dtype.kind == "f":

@@ -115,9 +115,8 @@ def encode(encoding: Encoding, table: Table, missing: str, of: str = "rows") -> 
             problems.append(f"- {one.name}: {error}")
     if problems:
         again = all(one.embedder is None for one in encoding.columns)
-        what = "columns do not hold what they held before"
-        what = what if again else f"columns of {of} cannot be encoded"
-        raise ColumnsError(f"{what}:\n" + "\n".join(problems))
+        what = "do not hold what they held before" if again else f"of {of} cannot be encoded"
+        raise ColumnsError(f"columns {what}:\n" + "\n".join(problems))
     given = {
         one.name: table.column(i)
         for i, one in enumerate(encoding.columns)

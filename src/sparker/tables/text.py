@@ -71,9 +71,8 @@ def block_of(lines: Iterator[str], most: int) -> list[str]:
         found.append(line)
         n_characters += len(line)
         if n_characters > BLOCK_CHARACTERS:
+            check_memory(BYTES_PER_CHARACTER * n_characters, "lines as long as these")
             break
-    if n_characters > BLOCK_CHARACTERS:
-        check_memory(BYTES_PER_CHARACTER * n_characters, "lines as long as these")
     return found
 
 
