@@ -14,7 +14,7 @@ from sparker.engine.compiled import compiled
 from sparker.engine.memory import Need, check_rows, most_toys, toys_that_fit
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.statistics.contract import Chunk, Evaluate, Reading
+from sparker.statistics.contract import Chunk, Evaluate, Reading, value_chunks
 from sparker.system.machine import free_memory
 from sparker.system.numbers import is_number
 
@@ -52,10 +52,7 @@ class PreparedBatches:
 
     def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
         """Evaluate the experiments of these numbers, a chunk at a time."""
-        evaluate = self.start(seed, chunk)
-        for start in range(0, len(numbers), chunk):
-            now = numbers[start : start + chunk]
-            yield Chunk(now, evaluate(now, toys.draw(now)))
+        return value_chunks(toys, numbers, chunk, self.start(seed, chunk))
 
 
 class Design(Protocol):

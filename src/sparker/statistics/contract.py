@@ -114,6 +114,15 @@ def one_by_one(
         yield np.random.default_rng([seed, number, 1]), batch.alone(position)
 
 
+def value_chunks(
+    toys: Toys, numbers: Sequence[int], chunk: int, evaluate: Evaluate
+) -> Iterator[Chunk]:
+    """Chunks of a statistic that fits no models."""
+    for start in range(0, len(numbers), chunk):
+        now = numbers[start : start + chunk]
+        yield Chunk(now, evaluate(now, toys.draw(now)))
+
+
 def rounded(values: np.ndarray) -> list[str]:
     """Settings, not to the last bit: another machine may round the sums behind them otherwise."""
     return [f"{value:.6g}" for value in values]
