@@ -59,13 +59,14 @@ def single(sample):
 
 
 @functools.partial(jax.jit, static_argnames="block")
-def look(model, centres, sample, block):
-    """A look, in the precision of what it is given."""
-    return scan.look(model, centres, sample, features_of(sample.points), DESIGN, block)
+def scanned(model, centres, log_weight, sample, block):
+    """A scan, in the precision of what it is given."""
+    features = features_of(sample.points)
+    return scan.scan(model, centres, log_weight, sample, features, DESIGN, block)
 
 
 # Whole programs: operation by operation, each would be compiled by itself.
-scanned, place = jax.jit(scan.scan), jax.jit(scan.place)
+place = jax.jit(scan.place)
 own_candidates, shared_candidates = (
     jax.jit(choose, static_argnames=("design", "block"))
     for choose in (candidates.own_candidates, candidates.shared_candidates)
@@ -84,8 +85,7 @@ def test_a_scan_is_what_slow_sums_give(d, sigma, block):
     model = Ensemble(sample.points[:5], rng.normal(size=5), np.float64(sigma))
     f = sparker.engine.log_ratio(model, sample.points)
     with jax.enable_x64(True):
-        looked = look(model, centres, sample, block)
-        found = scanned(looked, jnp.log(jnp.asarray(weights)))
+        found = scanned(model, centres, jnp.log(jnp.asarray(weights)), sample, block)
     seen, tilted, chance, statistics = slow_scan(centres, weights, sample, sigma, f)
     np.testing.assert_allclose(found.data, seen, rtol=1e-10)
     np.testing.assert_allclose(found.tilted, tilted, rtol=1e-10)
@@ -96,22 +96,7 @@ def test_a_scan_is_what_slow_sums_give(d, sigma, block):
                           sample.points)
         for i in ([], *range(5))
     )]  # fmt: skip
-    np.testing.assert_allclose(looked.t, t, rtol=1e-8)
-
-
-@pytest.mark.parametrize("d", [2, 30])
-def test_blocks_of_rows_add_up_to_the_look_at_all(d):
-    sample = crowded(d)
-    model = Ensemble(sample.points[:5], np.linspace(-1, 1, 5), np.float64(d**0.5))
-    centres = sample.points[::50]
-    with jax.enable_x64(True):
-        whole = look(model, centres, sample, 16)
-        parts = [
-            look(model, centres, sparker.engine.TwoSample(*(array[rows] for array in sample)), 16)
-            for rows in np.array_split(np.arange(len(sample.points)), 3)
-        ]
-    for total, *of_parts in zip(whole, *parts, strict=True):
-        np.testing.assert_allclose(np.sum(of_parts, axis=0), total, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.t, t, rtol=1e-8)
 
 
 def test_what_is_no_candidate_is_no_evidence():
@@ -121,7 +106,7 @@ def test_what_is_no_candidate_is_no_evidence():
 
     def statistics_of(centres, is_one):
         weight = jnp.log(jnp.asarray(is_one, jnp.float32))
-        return scanned(look(idle(0.5), centres, single(sample), 16), weight).statistics
+        return scanned(idle(0.5), centres, weight, single(sample), 16).statistics
 
     alone = statistics_of(centres[:20], np.ones(20, bool))
     np.testing.assert_allclose(statistics_of(centres, np.arange(50) < 20), alone, rtol=1e-5)
@@ -216,11 +201,10 @@ def placed(mu, a, sigma, sample, chance=None):
     rows, weights = chosen(sample, sigma, 200)
     centres, is_one = jnp.float32(sample.points)[rows], jnp.asarray(rows != candidates.NONE)
     weight = jnp.where(is_one, jnp.log(weights), -jnp.inf)
-    looked = look(model, centres, single(sample), 64)
-    seen = scanned(looked, weight)
+    seen = scanned(model, centres, weight, single(sample), 64)
     if chance is not None:
         seen = seen._replace(chance=jnp.float32(chance))
-    new = place(model, seen, looked.t, centres, is_one, 5.0)
+    new = place(model, seen, centres, is_one, 5.0)
     return tuple(np.asarray(array) for array in new)
 
 
@@ -348,7 +332,7 @@ def test_a_pool_is_scanned_as_if_each_toy_were_alone():
     def scanned_toy(sample, a):
         some = jnp.where(jnp.arange(60) < 50, 0.0, -jnp.inf)
         model = Ensemble(jnp.asarray(centres[:5]), a, jnp.float32(0.4))
-        return scan.scan(look(model, centres, sample, 16), some)
+        return scanned(model, centres, some, sample, 16)
 
     together = jax.vmap(scanned_toy, (sparker.engine.TwoSample(None, 0, 0), 0))(toys, amplitudes)
     for i in range(3):

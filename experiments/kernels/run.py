@@ -28,6 +28,7 @@ from experiments.power.product_summary import as_text
 
 from sparker.config import TestConfig
 from sparker.detect import prepare
+from sparker.engine.batch import fit_chunks
 from sparker.engine.config import FitConfig
 from sparker.engine.toys import Toys
 from sparker.engine.widths import Schedule, stairs
@@ -54,7 +55,7 @@ Models = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def trained(toys: Toys, seed: int, plan: Schedule, config: FitConfig) -> Models:
     """As the default does it."""
-    ((_, fit),) = toys.fit_chunks(seed, LABELLINGS, plan, config, chunk=len(LABELLINGS))
+    ((_, fit),) = fit_chunks(seed, toys.draw, LABELLINGS, plan, config, chunk=len(LABELLINGS))
     return np.asarray(fit.models.mu), np.asarray(fit.models.a), np.asarray(fit.statistics)
 
 

@@ -3,15 +3,15 @@
 All four are columns of one table and each is ranked on its own: one run measures four tests.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from sparker.engine import Toys, TwoSample
+from sparker.engine import TwoSample
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
-from sparker.statistics.contract import Chunk, Reading, Statistic, value_chunks
+from sparker.statistics.batched import PreparedBatches
+from sparker.statistics.contract import Statistic
 
 NAMES = ("mean", "maximum", "Kolmogorov-Smirnov", "deficit")
 
@@ -23,26 +23,13 @@ class Plain(Statistic):
     high: float
     """Where the upper tail begins, in which data may be missing."""
 
-    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> "_Prepared":
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Nothing depends on the points."""
-        return _Prepared(self.high)
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    high: float
-    readings: tuple[Reading, ...] = ()
-    widths = np.empty(0)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"plain": NAMES, "high": self.high}
-
-    def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
-        return n_toys
-
-    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
-        return value_chunks(toys, numbers, chunk, lambda _, batch: plain(batch, self.high))
+        return PreparedBatches(
+            settings={"plain": NAMES, "high": self.high},
+            start=lambda seed, chunk: lambda numbers, batch: plain(batch, self.high),
+            room=lambda sample: Need(0, 80 * sample.points.shape[-2] * sample.points.shape[-1]),
+        )
 
 
 def plain(batch: TwoSample, high: float) -> np.ndarray:  # -> (B, 4)

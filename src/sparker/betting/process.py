@@ -23,6 +23,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from sparker.betting.scan import LOOKS, Ground, ground
 from sparker.betting.wealth import (
@@ -58,25 +59,8 @@ SUM_OF_WEIGHTS = 2.2
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
-class Bet(NamedTuple):
+class Bet(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One witness, and the rows that it was asked about."""
-
-    number: int
-    log_weight: float
-    witness: Witness
-    terms: Terms
-    held_back: np.ndarray  # (L,) counts
-    stream: np.ndarray  # (L,)
-    book: Book
-
-    @property
-    def kind(self) -> str:
-        """What it looks at."""
-        return KINDS[int(self.witness.kind)]
-
-
-class SavedBet(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A bet as a file has it: all but what follows from it."""
 
     number: Count
     log_weight: float
@@ -84,6 +68,11 @@ class SavedBet(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     terms: Terms
     held_back: Annotated[np.ndarray, ArraySpec(f"{N_LEVELS}", kinds="iu", low=0)]
     stream: Annotated[np.ndarray, ArraySpec(f"{N_LEVELS}", kinds="iu", low=0)]
+
+    @property
+    def kind(self) -> str:
+        """What it looks at."""
+        return KINDS[int(self.witness.kind)]
 
 
 class SavedProcess(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -97,7 +86,7 @@ class SavedProcess(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     widths: Annotated[np.ndarray, ArraySpec("widths", low=np.finfo(float).tiny)]
     usual: Annotated[np.ndarray, ArraySpec(f"{len(LENGTHS)} {len(LOOKS)}")]
     recent: Annotated[np.ndarray, ArraySpec("recent d")]
-    bets: Annotated[tuple[SavedBet, ...], msgspec.Meta(max_length=MAX_BETS)]
+    bets: Annotated[tuple[Bet, ...], msgspec.Meta(max_length=MAX_BETS)]
 
     def restored(self, reference: np.ndarray, held_back: np.ndarray) -> "Process":
         """Return the process beside the two parts of a reference.
@@ -110,29 +99,10 @@ class SavedProcess(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(f"it has {len(self.recent)} recent rows of {n_recent}")
         if any(bet.held_back.sum() != len(held_back) for bet in self.bets):
             raise ValueError("its bets are on other rows")
-        return Process(
-            beside=ground(reference, self.widths),
-            held_back=held_back,
-            change=self.change,
-            n_rows=self.n_rows,
-            n_looks=self.n_looks,
-            n_bets=self.n_bets,
-            spare=self.spare,
-            usual=self.usual.copy(),
-            recent=self.recent,
-            bets=[
-                Bet(
-                    bet.number,
-                    bet.log_weight,
-                    bet.witness,
-                    bet.terms,
-                    bet.held_back,
-                    bet.stream,
-                    opened(bet.terms, bet.held_back),
-                )
-                for bet in self.bets
-            ],
-        )
+        own = asdict(self)
+        beside = ground(reference, own.pop("widths"))
+        own |= {"usual": self.usual.copy(), "bets": list(self.bets)}
+        return Process(beside=beside, held_back=held_back, **own)
 
 
 class Standing(NamedTuple):
@@ -179,13 +149,9 @@ class Process:
 
     def saved(self) -> SavedProcess:
         """Return what a file has of it."""
-        own = ("change", "n_rows", "n_looks", "n_bets", "spare", "usual", "recent")
-        parts = SavedBet.__struct_fields__
-        return SavedProcess(
-            widths=self.beside.widths,
-            bets=tuple(SavedBet(**{p: getattr(bet, p) for p in parts}) for bet in self.bets),
-            **{name: getattr(self, name) for name in own},
-        )
+        names = set(SavedProcess.__struct_fields__) - {"widths", "bets"}
+        own = {name: getattr(self, name) for name in names}
+        return SavedProcess(widths=self.beside.widths, bets=tuple(self.bets), **own)
 
     def look(self, points: np.ndarray) -> Standing:  # (N, d)
         """Bet on these rows, learn from them, and say how it stands."""
@@ -199,7 +165,7 @@ class Process:
         while len(points):
             now, points = np.split(points, [STEP - self.n_rows % STEP])
             self.bets = [
-                bet._replace(stream=bet.stream + bet.witness.counts(now)) for bet in self.bets
+                replace(bet, stream=bet.stream + bet.witness.counts(now)) for bet in self.bets
             ]
             self.recent = np.concatenate([self.recent, now])[-LENGTHS[-1] :]
             self.n_rows += len(now)
@@ -214,7 +180,8 @@ class Process:
         """That of each bet's witness."""
         numbers = tuple(bet.number for bet in self.bets)
         if self._books is None or self._books[0] != numbers:
-            self._books = numbers, together([bet.book for bet in self.bets])
+            books = [opened(bet.terms, bet.held_back) for bet in self.bets]
+            self._books = numbers, together(books)
         return log_evidence(self._books[1], np.stack([bet.stream for bet in self.bets]))
 
     def begin_anew(self) -> None:
@@ -246,13 +213,12 @@ class Process:
             del self.bets[int(np.argmin(self.log_evidence))]
         self.bets.append(
             Bet(
-                self.n_bets,
-                self._log_weight(),
-                witness,
-                terms,
-                held_back,
-                np.zeros_like(held_back),
-                opened(terms, held_back),
+                number=self.n_bets,
+                log_weight=self._log_weight(),
+                witness=witness,
+                terms=terms,
+                held_back=held_back,
+                stream=np.zeros_like(held_back),
             )
         )
         self.n_bets += 1

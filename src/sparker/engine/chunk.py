@@ -28,12 +28,7 @@ from sparker.engine.programs import (
     start_chunk,
 )
 from sparker.engine.sample import AnyArray, TwoSample
-from sparker.engine.train import (
-    OnPart,
-    ReadOffs,
-    spans_of,
-    steps_of,
-)
+from sparker.engine.train import OnPart, spans_of, steps_of
 from sparker.engine.widths import Schedule
 
 TICK = 0.2
@@ -132,7 +127,7 @@ def fit_chunk(
     run = functools.partial(run_part, design=config.design_for(schedule), mesh=mesh)
     stop = Event()
 
-    def trained(part: slice, on_part: OnPart) -> ReadOffs:
+    def trained(part: slice, on_part: OnPart) -> Fit:
         with jax.enable_x64(True):  # every thread has a switch of its own
             n_toys = len(numbers[part])  # without those that only fill up
             points = placed.points[part] if placed.points.ndim == 3 else placed.points
@@ -160,15 +155,15 @@ def fit_chunk(
         slices = [slice(begin, begin + chunk) for begin in range(0, len(numbers), chunk)]
         each = side_by_side(trained, slices, stop, on_part)
         done = jax.tree.map(lambda *arrays: np.concatenate(arrays), *each)
-    return as_fit(done, len(numbers), placed.origin, placed.unit, schedule, config)
+    return as_fit(done, len(numbers), placed.origin, placed.unit, schedule)
 
 
 def side_by_side(
-    trained: Callable[[slice, OnPart], ReadOffs],
+    trained: Callable[[slice, OnPart], Fit],
     slices: Sequence[slice],
     stop: Event,
     on_part: OnPart,
-) -> list[ReadOffs]:
+) -> list[Fit]:
     """Chunks in threads of their own, while this one waits.
 
     So it can be interrupted, and then stops the others after the part they are at; and whoever

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.train import ReadOffs
 from sparker.engine.widths import Schedule
 
 
@@ -37,17 +35,11 @@ class Fit(NamedTuple):
         return jax.tree.map(lambda array: array[position], self)
 
 
-def as_fit(
-    done: ReadOffs,
-    n_toys: int,
-    origin: np.ndarray,
-    unit: float,
-    schedule: Schedule,
-    config: FitConfig,
-) -> Fit:
+def as_fit(done: Fit, n_toys: int, origin: np.ndarray, unit: float, schedule: Schedule) -> Fit:
     """The first toys of a chunk, in the coordinates that their points came in."""
-    mu, a, *others = (np.asarray(array)[:n_toys] for array in done)
+    found: Fit = jax.tree.map(lambda array: np.asarray(array)[:n_toys], done)
+    mu, a, _ = found.models
     origin = np.expand_dims(origin, -3)
-    dtype = np.result_type(origin, config.dtype)
+    dtype = np.result_type(origin, mu)
     sigma = np.broadcast_to(schedule.widths.astype(dtype), a.shape[:-1])
-    return Fit(Ensemble(mu * dtype.type(unit) + origin, a, sigma), *others)
+    return found._replace(models=Ensemble(mu * dtype.type(unit) + origin, a, sigma))

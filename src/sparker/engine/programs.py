@@ -12,18 +12,11 @@ from jax.sharding import PartitionSpec as Split
 from sparker.engine.candidates import Candidates, own_candidates, shared_candidates
 from sparker.engine.compiled import compiled
 from sparker.engine.config import Design, Rates
+from sparker.engine.fit import Fit
 from sparker.engine.memory import scan_block
 from sparker.engine.sample import TwoSample
 from sparker.engine.step import init
-from sparker.engine.train import (
-    Progress,
-    ReadOffs,
-    Steps,
-    finish,
-    rows_of,
-    stage,
-    start,
-)
+from sparker.engine.train import Progress, Steps, finish, stages, start
 
 TOYS = "toys"  # the axis along which devices share the work
 EACH, SAME = Split(TOYS), Split()  # type: ignore[no-untyped-call]
@@ -86,17 +79,11 @@ def run_stages(
     """Some stages of the training, from one number to another, of the ``spans`` of steps."""
     progress, own = each
     steps, spans, numbers, pool, rates = shared
-    block = _block(samples)
 
     def one(progress: Progress, sample: TwoSample, candidates: Candidates | None) -> Progress:
-        rows = rows_of(sample, rates.clip, design, block)
-
-        def advance(number: Array, progress: Progress) -> Progress:
-            at = jax.tree.map(lambda array: array[number], candidates)
-            span = spans[number, 0], spans[number, 1]
-            return stage(rows, progress, steps, span, at, rates)
-
-        return jax.lax.fori_loop(numbers[0], numbers[1], advance, progress)
+        return stages(
+            progress, sample, candidates, steps, spans, numbers, rates, design, _block(samples)
+        )
 
     over = (0, _over(samples), None if own is None else 0)
     return jax.vmap(one, over)(progress, samples, pool if own is None else own)
@@ -108,11 +95,11 @@ def finish_chunk(
     shared: tuple[Steps, Array],
     *,
     design: Design,
-) -> ReadOffs:
+) -> Fit:
     """What the models read off say."""
     steps, explored = shared
 
-    def one(progress: Progress, sample: TwoSample) -> ReadOffs:
+    def one(progress: Progress, sample: TwoSample) -> Fit:
         return finish(sample, progress, steps, design, scans=len(explored) > 0)
 
     return jax.vmap(one, (0, _over(samples)))(progress, samples)

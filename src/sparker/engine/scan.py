@@ -50,14 +50,6 @@ APART = 2
 """Widths between kernels that are placed together: nearer ones would see the same events."""
 
 
-class Seen(NamedTuple):
-    """All that a scan needs of the rows."""
-
-    at: Array  # (C, 7) what kernels at the candidates see
-    reference: Array  # (2,) the reference weights and their squares
-    t: Array  # (M + 1,) the statistic of the present model, and without each of its kernels
-
-
 class Scan(NamedTuple):
     """What one kernel of amplitude zero at each of C candidates would see."""
 
@@ -65,17 +57,22 @@ class Scan(NamedTuple):
     tilted: Array  # (C,) events expected by the present model
     chance: Array  # () what the best of all places gains by chance
     statistics: Array  # (3,) see FAMILIES
+    t: Array  # (M + 1,) the statistic of the present model, and without each of its kernels
 
 
-def look(
+def scan(
     model: Ensemble,
     centres: Array,  # (C, d)
+    log_weight: Array,
     sample: TwoSample,
     features: Features,
     design: Design,
     block: int,
-) -> Seen:
-    """The sums over rows, for ``block`` candidates at a time."""
+) -> Scan:
+    """Look at ``block`` candidates at a time.
+
+    ``log_weight`` (C,) says how many points a candidate stands for; minus infinity for none.
+    """
     k = kernel_values(model, *features, design.precision)
     f = sum_of(parts(model.a, k, design.competition.activation(k)))
     tilt = jnp.exp(jnp.minimum(f, MAX_LOG_RATIO))
@@ -111,18 +108,10 @@ def look(
 
     found = jax.lax.map(sums, in_blocks(centres, block)).reshape(-1, 7)[: len(centres)]
     t = jax.lax.map(t_without, jnp.arange(-1, len(k)))  # the first leaves none out
-    return Seen(found, jnp.stack([jnp.sum(reference), jnp.sum(reference**2)]), t)
-
-
-def scan(seen: Seen, log_weight: Array) -> Scan:
-    """The statistics of a scan, from its sums.
-
-    ``log_weight`` (C,) says how many points a candidate stands for; minus infinity for none.
-    """
-    wide_excess, kd, kr, tilted, under, q12, q11 = seen.at.T
-    total, total_square = seen.reference
+    wide_excess, kd, kr, tilted, under, q12, q11 = found.T
     # The weight of a reference event: the variance of the reference's count beside the data's.
-    weight = total_square / jnp.where(total > 0, total, 1)
+    total = jnp.sum(reference)
+    weight = jnp.sum(reference**2) / jnp.where(total > 0, total, 1)
     each = jnp.where(weight > 0, weight, 1)
     q11, q12, q22 = (each * (square + np.finfo(kd.dtype).tiny) for square in (q11, q12, under))
     excess = kd - kr
@@ -136,7 +125,7 @@ def scan(seen: Seen, log_weight: Array) -> Scan:
     is_one = log_weight > -jnp.inf
     total_ratio = logsumexp(jnp.where(is_one, ratios / 2 + log_weight, -jnp.inf), 1)
     mean_ratio = total_ratio - logsumexp(log_weight)
-    return Scan(kd, tilted, chance, jnp.where(jnp.any(is_one), 2 * mean_ratio, 0))
+    return Scan(kd, tilted, chance, jnp.where(jnp.any(is_one), 2 * mean_ratio, 0), t)
 
 
 def gain(seen: Array, expected: Array, clip: AnyArray | float) -> tuple[Array, Array]:
@@ -149,7 +138,6 @@ def gain(seen: Array, expected: Array, clip: AnyArray | float) -> tuple[Array, A
 def place(
     model: Ensemble,
     found: Scan,
-    t: Array,  # (M + 1,) of the model, and without each of its kernels
     centres: Array,  # (C, d)
     is_one: Array,  # (C,)
     clip: AnyArray,
@@ -162,7 +150,7 @@ def place(
     to gain as much again, but the two would only share the same events.
     """
     mu, a, sigma = (jnp.asarray(array) for array in model)
-    worth = t[0] - t[1:]
+    worth = found.t[0] - found.t[1:]
     gained, amplitude = gain(found.data, found.tilted, clip)
     places = features_of(centres)
 

@@ -42,11 +42,6 @@ def at_rest(mu: Array, a: Array) -> State:
     return State(mu, a, ADAM.init((mu, a)))
 
 
-def slowed(rates: Rates, left: AnyArray) -> Rates:
-    """Smaller steps towards the end of a width, so that the kernels settle before the read-off."""
-    return rates._replace(location=rates.location * left, amplitude=rates.amplitude * left)
-
-
 def init(key: Array, sample: TwoSample, n_kernels: int) -> State:
     """Zero amplitudes, and locations on distinct random data points.
 

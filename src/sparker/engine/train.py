@@ -1,6 +1,6 @@
 """Training: anneal the width, place idle kernels, let Adam move all of them, read the model off.
 
-A fit is ``start``, a ``stage`` for every width and ``finish``.
+A fit is ``start``, the ``stages``, one for every width, and ``finish``.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from jax import Array
 from sparker.engine import scan
 from sparker.engine.candidates import NONE, Candidates
 from sparker.engine.config import Design, Rates
-from sparker.engine.distances import Features, features_of
+from sparker.engine.distances import features_of
 from sparker.engine.ensemble import Ensemble
-from sparker.engine.gradient import Gradient
+from sparker.engine.fit import Fit
 from sparker.engine.sample import AnyArray, TwoSample
-from sparker.engine.step import State, at_rest, evaluate, gradient_of, slowed, step
+from sparker.engine.step import State, at_rest, evaluate, gradient_of, step
 from sparker.engine.widths import Schedule
 
 N_STAGES = 10
@@ -30,16 +30,6 @@ OnPart = Callable[[float], None]
 
 def ignore(part: float) -> None:
     """For callers that do not want to know."""
-
-
-class ReadOffs(NamedTuple):
-    """The models at the m widths read off, what they say, and whether all is finite."""
-
-    mu: Array  # (m, M, d)
-    a: Array  # (m, M)
-    statistics: Array  # (m, r) see FAMILIES
-    score_counts: Array  # (m, bins)
-    finite: Array  # ()
 
 
 FAMILIES = ("all kernels", *scan.FAMILIES)
@@ -80,27 +70,6 @@ def spans_of(schedule: Schedule) -> list[tuple[int, int]]:
     return list(zip(begins.tolist(), [*begins[1:].tolist(), n_steps], strict=True))
 
 
-class Rows(NamedTuple):
-    """One sample, and what all sums over its rows share."""
-
-    sample: TwoSample
-    features: Features
-    gradient: Gradient
-    per_event: Array
-    clip: AnyArray
-    design: Design
-    block: int  # candidates that are looked at at a time
-
-
-def rows_of(sample: TwoSample, clip: AnyArray, design: Design, block: int) -> Rows:
-    """A sample, ready to be trained on; ``block`` candidates are looked at at a time."""
-    features = features_of(sample.points)
-    expected = jnp.sum(sample.reference_weight)
-    per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
-    pull = gradient_of(sample, features, design)
-    return Rows(sample, features, pull, per_event, clip, design, block)
-
-
 def start(first: State, n_widths: int) -> Progress:
     """Nothing read off yet."""
     mu = jnp.zeros((n_widths, *first.mu.shape), first.mu.dtype)
@@ -108,51 +77,68 @@ def start(first: State, n_widths: int) -> Progress:
     return Progress(first, mu, a, jnp.zeros((n_widths, len(scan.FAMILIES)), first.a.dtype))
 
 
-def stage(
-    rows: Rows,
+def stages(
     progress: Progress,
+    sample: TwoSample,
+    candidates: Candidates | None,  # (e, C) where to look; None where there are no scans
     steps: Steps,
-    span: tuple[Array, Array],  # its first step, and the one after its last
-    at: Candidates | None,  # where to look; None where there are no scans
+    spans: Array,  # (stages, 2) the first step of each, and the one after its last
+    numbers: Array,  # (2,)
     rates: Rates,
+    design: Design,
+    block: int,
 ) -> Progress:
-    """Scan and place idle kernels, then step after step, the models read off on the way."""
-    begin, end = span
+    """Some stages of the training, from one number to another.
 
-    def advance(t: Array, progress: Progress) -> Progress:
-        now = rates
-        if at is not None:
-            now = slowed(rates, ((end - t) / (end - begin)).astype(steps.sigma.dtype))
-        state = step(progress.state, steps.sigma[t], rows.gradient, rows.per_event, now)
-        # Each step overwrites the slot it works towards: what stays is the step read off.
-        slot = steps.slot[t]
-        mu, a = progress.mu.at[slot].set(state.mu), progress.a.at[slot].set(state.a)
-        return progress._replace(state=state, mu=mu, a=a)
+    Scan, ``block`` candidates at a time, and place idle kernels; then step after step, the models
+    read off on the way.
+    """
+    features = features_of(sample.points)
+    expected = jnp.sum(sample.reference_weight)
+    per_event = 1 / jnp.where(expected > 0, expected, 1)  # only a padding toy expects none
+    pull = gradient_of(sample, features, design)
 
-    if at is not None:
-        state, found = explore(rows, progress.state, at, steps.sigma[begin])
-        scanned = progress.scanned.at[steps.slot[begin]].set(found)
-        progress = progress._replace(state=state, scanned=scanned)
-    return jax.lax.fori_loop(begin, end, advance, progress)
+    def explore(at: Candidates, state: State, sigma: Array) -> tuple[State, Array]:
+        model = Ensemble(state.mu, state.a, sigma)
+        chosen = jnp.asarray(at.rows)
+        centres = jnp.asarray(sample.points)[chosen]
+        is_there = (sample.data_weight > 0) | (sample.reference_weight > 0)
+        is_one = jnp.asarray(is_there)[chosen] & (chosen != NONE)
+        log_weight = jnp.where(is_one, at.log_weight, -jnp.inf)
+        found = scan.scan(model, centres, log_weight, sample, features, design, block)
+        # The old momentum means nothing to kernels that moved; the others are treated alike.
+        placed = at_rest(*scan.place(model, found, centres, is_one, rates.clip))
+        return placed, found.statistics
 
+    def stage(number: Array, progress: Progress) -> Progress:
+        begin, end = spans[number, 0], spans[number, 1]
 
-def explore(rows: Rows, state: State, at: Candidates, sigma: AnyArray) -> tuple[State, Array]:
-    """Look at the candidates of a stage: idle kernels placed anew, and the scan's statistics."""
-    model, sample = Ensemble(state.mu, state.a, sigma), rows.sample
-    chosen = jnp.asarray(at.rows)
-    centres = jnp.asarray(sample.points)[chosen]
-    is_there = (sample.data_weight > 0) | (sample.reference_weight > 0)
-    is_one = jnp.asarray(is_there)[chosen] & (chosen != NONE)
-    seen = scan.look(model, centres, sample, rows.features, rows.design, rows.block)
-    found = scan.scan(seen, jnp.where(is_one, at.log_weight, -jnp.inf))
-    mu, a = scan.place(model, found, seen.t, centres, is_one, rows.clip)
-    # The old momentum means nothing to kernels that moved; the others are treated alike.
-    return at_rest(mu, a), found.statistics
+        def advance(t: Array, progress: Progress) -> Progress:
+            now = rates
+            if candidates is not None:  # smaller steps, so that kernels settle before the read-off
+                left = ((end - t) / (end - begin)).astype(steps.sigma.dtype)
+                now = rates._replace(
+                    location=rates.location * left, amplitude=rates.amplitude * left
+                )
+            state = step(progress.state, steps.sigma[t], pull, per_event, now)
+            # Each step overwrites the slot it works towards: what stays is the step read off.
+            slot = steps.slot[t]
+            mu, a = progress.mu.at[slot].set(state.mu), progress.a.at[slot].set(state.a)
+            return progress._replace(state=state, mu=mu, a=a)
+
+        if candidates is not None:
+            at = jax.tree.map(lambda array: array[number], candidates)
+            state, found = explore(at, progress.state, steps.sigma[begin])
+            scanned = progress.scanned.at[steps.slot[begin]].set(found)
+            progress = progress._replace(state=state, scanned=scanned)
+        return jax.lax.fori_loop(begin, end, advance, progress)
+
+    return jax.lax.fori_loop(numbers[0], numbers[1], stage, progress)
 
 
 def finish(
     sample: TwoSample, progress: Progress, steps: Steps, design: Design, *, scans: bool
-) -> ReadOffs:
+) -> Fit:
     """What the models say; to be run with JAX's 64-bit types enabled."""
     _, mu, a, scanned = progress
     models = Ensemble(mu, a, steps.sigma[steps.read_off])
@@ -160,6 +146,7 @@ def finish(
     statistics = t[:, None]
     if scans:
         statistics = jnp.concatenate([statistics, scanned.astype(t.dtype)], -1)
-    found = mu, a, statistics, score_counts
+    found = (mu, a, statistics, score_counts)
     finite = jnp.stack([jnp.all(jnp.isfinite(array)) for array in found])
-    return ReadOffs(*found, jnp.all(finite))
+    # Arrays of NumPy once they are out of the program.
+    return Fit(models, statistics, score_counts, jnp.all(finite))  # type: ignore[arg-type]

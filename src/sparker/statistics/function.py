@@ -1,22 +1,20 @@
 """Any function of one sample as a statistic."""
 
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.engine.toys import Toys
-from sparker.statistics.contract import (
-    Chunk,
-    Reading,
-    Statistic,
-    one_by_one,
-    rounded,
-    value_chunks,
-)
+from sparker.statistics.batched import PreparedBatches
+from sparker.statistics.contract import Statistic, one_by_one, rounded
+
+AT_ONCE = 16
+"""Toys of a chunk, which go one by one: often enough to see them advance."""
 
 
 @dataclass(frozen=True)
@@ -29,40 +27,19 @@ class EachSample(Statistic):
 
     function: Callable[[np.random.Generator, TwoSample], Any]
 
-    def prepare(
-        self, points: np.ndarray, transform: Transform | None = None
-    ) -> "_PreparedFunction":
+    def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Nothing to prepare; one value tells functions of the same name apart."""
         half = (np.arange(len(points)) % 2).astype(float)
-        prepared = _PreparedFunction(self.function, [])
-        value = prepared._one(np.random.default_rng(0), TwoSample(points, 1 - half, half))
-        return _PreparedFunction(self.function, rounded(value))
+        example = self._one(np.random.default_rng(0), TwoSample(points, 1 - half, half))
+        return PreparedBatches(
+            settings={"function": self.function, "example": rounded(example)},
+            start=lambda seed, chunk: functools.partial(self._each, seed),
+            room=lambda sample: Need(0, 24 * sample.points.shape[-2] * sample.points.shape[-1]),
+            most=AT_ONCE,
+        )
 
-
-class _PreparedFunction(NamedTuple):
-    function: Callable[[np.random.Generator, TwoSample], Any]
-    example: list[str]  # its value on some sample
-
-    @property
-    def readings(self) -> tuple[Reading, ...]:
-        return ()
-
-    @property
-    def widths(self) -> np.ndarray:
-        return np.empty(0)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"function": self.function, "example": self.example}
-
-    def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
-        return 16
-
-    def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
-        def evaluate(now: Sequence[int], batch: TwoSample) -> np.ndarray:
-            return np.stack([self._one(*toy) for toy in one_by_one(seed, now, batch)])
-
-        return value_chunks(toys, numbers, chunk, evaluate)
+    def _each(self, seed: int, numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
+        return np.stack([self._one(*toy) for toy in one_by_one(seed, numbers, batch)])
 
     def _one(self, rng: np.random.Generator, sample: TwoSample) -> np.ndarray:
         t = np.atleast_1d(np.asarray(self.function(rng, sample), np.float64))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparker.engine.batch import fit_many
+from sparker.engine import batch
 from sparker.engine.config import FitConfig
 from sparker.engine.ensemble import Competition, Ensemble, components
 from sparker.engine.preprocess import Transform
@@ -46,7 +46,7 @@ class KernelStatistic(Statistic):
         self, prepared: Any, seed: int, samples: TwoSample, chunk: int | None
     ) -> np.ndarray:  # (B, N, m)
         """At every width; zero where a fit did not stay finite."""
-        fits = fit_many(seed, samples, prepared.schedule, self.config, chunk=chunk)
+        fits = batch.fit_many(seed, samples, prepared.schedule, self.config, chunk=chunk)
         points, n_widths = np.asarray(samples.points), fits.t.shape[1]
         found = np.stack(
             [
@@ -95,12 +95,14 @@ class PreparedKernels(NamedTuple):
         }
 
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
-        """As the toys have it."""
-        return toys.chunk_size(number, n_toys, self.schedule, self.config)
+        """As many as are best fitted at once, and fit into memory."""
+        return batch.chunk_size(toys.draw([number]), n_toys, self.schedule, self.config)
 
     def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
         """Fit them; a fit that is not finite has no statistics."""
-        fits = toys.fit_chunks(seed, numbers, self.schedule, self.config, chunk=chunk)
+        fits = batch.fit_chunks(
+            seed, toys.draw, numbers, self.schedule, self.config, chunk=chunk, on_part=toys.on_part
+        )
         for done, fit in fits:
             finite = np.where(fit.finite[:, None, None], fit.statistics, np.nan)
             side_by_side = finite.reshape(len(finite), -1)
