@@ -161,7 +161,6 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     outputs = {f"--{name}": options[name] for name in ("report", "rows", "save")}
     read = [reference, data, options["pool"], *files_of(options["systematic"])]
     check_outputs(outputs, [*read, *picture_folder(options["images"])])
-    stop = Sequential() if options["stop"] else None
     _check_reach(options["alpha"], settings["n_toys"])
     shown_text, shown_images = (options[name] for name in ("text", "images"))
     if options["embed"]:  # texts and pictures that are compared travel into the report themselves
