@@ -80,9 +80,7 @@ def closest(data: str, generated: tuple[str, ...], **options: Any) -> None:
             answer_json(found.to_dict(), indent=1)
         else:
             _speak(found)
-    if options["report"]:
-        with attempts.at("report", options["report"]):
-            found.report(options["report"], command=command_line())
+    attempts.write("report", options["report"], partial(found.report, command=command_line()))
     failed = [one for one in found.candidates if one.error is not None]
     if failed:
         attempts.failed(

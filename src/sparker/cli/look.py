@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -251,9 +252,7 @@ def power(reference: str, anomalies: str, **options: Any) -> None:  # fmt: skip
             answer_json(study.to_dict(), indent=1)
         else:
             answer(study.summary())
-    if figure:
-        with attempts.at("figure", figure):
-            _draw(study, figure)
+    attempts.write("figure", figure, partial(_draw, study))
     attempts.end()
 
 

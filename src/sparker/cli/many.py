@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,9 +107,7 @@ def say(found: "ManyResult", options: Mapping[str, Any], reports: Reports) -> No
         else:
             speak(found)
     reports.end()
-    if options["report"]:
-        with attempts.at("report", options["report"]):
-            found.report(options["report"], command=command_line())
+    attempts.write("report", options["report"], partial(found.report, command=command_line()))
     if found.failed:
         first = found.failed[0]
         attempts.failed(

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,6 +85,12 @@ class Attempts:
         else:
             if path is not None:
                 note(f"The {what} {'are' if what.endswith('s') else 'is'} in {path}.")
+
+    def write(self, what: str, path: Path | None, how: Callable[[Path], None]) -> None:
+        """Try to write a file, if one is wanted."""
+        if path is not None:
+            with self.at(what, path):
+                how(path)
 
     def failed(self, problem: str) -> None:
         """Remember what could not be done."""

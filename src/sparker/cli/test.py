@@ -219,23 +219,18 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
             answer_json(to_json(result, anomaly, alpha, texts, tail=options["tail"]), indent=1)
         else:
             speak(result, anomaly, alpha, texts, tail=options["tail"])
-    if options["rows"]:
-        with attempts.at("rows", options["rows"]):
-            write_rows(options["rows"], result)
-    if options["save"]:
-        with attempts.at("result", options["save"]):
-            result.save(options["save"])
-    if options["report"]:
-        with attempts.at("report", options["report"]):
-            result.report(
-                options["report"],
-                texts=texts,
-                images=images,
-                observables=observables[0],
-                reference_observables=observables[1],
-                command=command_line(),
-                alpha=alpha,
-            )
+    attempts.write("rows", options["rows"], partial(write_rows, result=result))
+    attempts.write("result", options["save"], result.save)
+    write = partial(
+        result.report,
+        texts=texts,
+        images=images,
+        observables=observables[0],
+        reference_observables=observables[1],
+        command=command_line(),
+        alpha=alpha,
+    )
+    attempts.write("report", options["report"], write)
     attempts.end()
     if anomaly:
         sys.exit(1)

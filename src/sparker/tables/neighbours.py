@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 LEVEL = 1e-4
 """How rarely independent rows may be taken for ordered ones, for all columns of both samples."""
@@ -74,9 +73,19 @@ def _ranks(rows: np.ndarray) -> np.ndarray:
     more of them are no sign of order, though their correlation looks like one.
     """
     n = len(rows)
-    ranks = np.asarray(rankdata(rows, axis=0)) - (n + 1) / 2
-    most = np.array([np.unique(column, return_counts=True)[1].max() for column in ranks.T])
-    ranks[:, n - most < max(5 * n**0.5, MIN_ROWS)] = 0
+    ranks = np.empty(rows.shape)
+    for j, values in enumerate(rows.T):
+        order = np.argsort(values)
+        ordered = values[order]
+        if np.all(ordered[1:] > ordered[:-1]):
+            ranks[order, j] = np.arange(n) - (n - 1) / 2
+            continue
+        ends = np.append(np.flatnonzero(ordered[1:] > ordered[:-1]) + 1, n)
+        sizes = np.diff(ends, prepend=0)
+        if n - sizes.max() < max(5 * n**0.5, MIN_ROWS):
+            ranks[:, j] = 0
+        else:
+            ranks[order, j] = np.repeat(ends - (n + sizes) / 2, sizes)
     return ranks
 
 
