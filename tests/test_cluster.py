@@ -16,7 +16,7 @@ from test_store import CHUNK, N_TOYS, THREE_CHUNKS, assert_same, make_samples, n
 import sparker
 from sparker.calibration.toys import ClusterError
 from sparker.cli.main import main
-from sparker.statistics import function
+from sparker.statistics import batched
 
 distributed = pytest.importorskip("distributed")
 cluster_module = pytest.importorskip("sparker.calibration.cluster")
@@ -121,7 +121,7 @@ def test_the_chunk_is_what_suits_the_workers(client, tmp_path, monkeypatch):
     def two(self, toys, number, n_toys):  # here; there, it is 16
         return 2
 
-    monkeypatch.setattr(function._PreparedFunction, "chunk_size", two)
+    monkeypatch.setattr(batched.PreparedBatches, "chunk_size", two)
     run(statistic=mean_shift, chunk=None, cluster=client, store=tmp_path)
     assert names(tmp_path) == ["toys-000000-000011.sparker"]
 

@@ -15,7 +15,6 @@ from sparker.system import machine
 
 GIB = 2**30
 CIFAR = {"n_rows": 110_000, "n_features": 1000, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
-GIVEN = {"points_itemsize": 4}
 
 
 @pytest.mark.parametrize(
@@ -92,18 +91,25 @@ def allocations(config, n_toys, n_rows, d, n_widths, n_explored, own):
             )
 
 
-def toys_per_chunk(n_toys, *, n_rows, n_features, free_bytes=None, **shape):
-    def need_of(n_rows):
-        return memory.chunk_need(n_rows=n_rows, n_features=n_features, **GIVEN, **shape)
+def like(n_rows, n_features, *, n_kernels=5, n_widths=10, itemsize=4, own=False):
+    """A batch of this shape that takes no memory, and how it is fitted."""
+    shape = (1, n_rows, n_features) if own else (n_rows, n_features)
+    points, weight = (np.broadcast_to(np.float32(0), s) for s in (shape, (1, n_rows)))
+    assert itemsize == points.itemsize
+    plan = sparker.engine.schedule(2.0, 1.0, n_widths=n_widths)
+    config = sparker.FitConfig(n_kernels=n_kernels)
+    return sparker.engine.TwoSample(points, weight, weight), plan, config
 
-    return memory.toys_per_chunk(
-        n_toys, need_of, n_rows=n_rows, n_features=n_features, free_bytes=free_bytes
-    )
+
+def chunk_size(n_toys, **shape):
+    sample, plan, config = like(**shape)
+    return memory.chunk_size(sample, n_toys, plan, config)
 
 
 @pytest.mark.parametrize(("gib", "own_points"), [(8, False), (24, False), (40, True), (200, True)])
-def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
-    size = toys_per_chunk(300, **CIFAR, own_points=own_points, free_bytes=gib * GIB)
+def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points, monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda n: gib * GIB)
+    size = chunk_size(300, **CIFAR, own=own_points)
     toy = memory.toy_bytes(*CIFAR.values())
     points = memory.points_bytes(110_000, 1000, 4)
     drawn = 110_000 * 1000 * 4
@@ -111,16 +117,17 @@ def test_three_hundred_large_toys_never_exceed_the_machine(gib, own_points):
     assert total <= gib * GIB
 
 
-def test_too_little_memory_is_said_in_numbers():
+def test_too_little_memory_is_said_in_numbers(monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda n: GIB)
     message = r"need about \d\.\d GiB for the 110,000 rows .* 1\.0 GiB are free; take a uniform"
     with pytest.raises(MemoryError, match=message) as caught:
-        toys_per_chunk(300, **CIFAR, own_points=False, free_bytes=GIB)
+        chunk_size(300, **CIFAR)
     found = re.search(r"so that both have ([\d,]+) together", str(caught.value))
     fit = int(found[1].replace(",", ""))
-    assert toys_per_chunk(300, **CIFAR | {"n_rows": fit}, own_points=False, free_bytes=GIB) == 2
+    assert chunk_size(300, **CIFAR | {"n_rows": fit}) == 2
     more = CIFAR | {"n_rows": int(1.02 * fit)}
     with pytest.raises(MemoryError):
-        toys_per_chunk(300, **more, own_points=False, free_bytes=GIB)
+        chunk_size(300, **more)
 
 
 @pytest.mark.parametrize(("n_toys", "size"), [(1, 2), (2, 2), (3, 4), (16, 16), (300, 64)])
@@ -128,7 +135,7 @@ def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size, monkeypatch):
     monkeypatch.setattr(memory, "n_cores", lambda: 1)
     small = {"n_rows": 100, "n_features": 2, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
     assert jax.default_backend() == "cpu"
-    assert toys_per_chunk(n_toys, **small, own_points=False) == size
+    assert chunk_size(n_toys, **small) == size
 
 
 @pytest.mark.parametrize(
@@ -137,25 +144,25 @@ def test_sizes_are_powers_of_two_that_fit_the_toys(n_toys, size, monkeypatch):
 )
 def test_long_toys_are_trained_few_at_a_time(n_rows, n_features, size):
     shape = {"n_features": n_features, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
-    assert toys_per_chunk(300, n_rows=n_rows, **shape, own_points=False) == size
+    assert chunk_size(300, n_rows=n_rows, **shape) == size
 
 
 def test_cores_share_memory_and_none_is_needed_that_does_not_fit(monkeypatch):
     shape = {"n_rows": 500_000, "n_features": 4, "n_kernels": 5, "n_widths": 10, "itemsize": 4}
-    need = memory.chunk_need(**shape, **GIVEN, own_points=False)
+    need = memory.chunk_need(*like(**shape), shape["n_rows"])
     monkeypatch.setattr(memory, "n_cores", lambda: 64)
     for toys, lanes in ((7, 3), (2.5, 1), (1000, 64)):
         free = (need.fixed + toys * need.each) / memory.USABLE
         monkeypatch.setattr(memory, "free_memory", lambda n=1, free=free: free / n)
         assert memory.n_lanes(need, 4) == lanes
-        size = toys_per_chunk(300, **shape, own_points=False)
+        size = chunk_size(300, **shape)
         assert size * lanes <= toys
         assert memory.n_lanes(need, 4, size) == lanes
     assert memory.n_lanes(need, 4, chunk=256) == 3
     assert memory.n_lanes(need, 8) == 1  # with more features a chunk has all cores
     monkeypatch.setattr(memory, "free_memory", lambda n=1: need.fixed)
     with pytest.raises(MemoryError, match="500,000 rows"):
-        toys_per_chunk(300, **shape, own_points=False)
+        chunk_size(300, **shape)
 
 
 @pytest.mark.parametrize(

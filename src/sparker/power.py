@@ -6,7 +6,7 @@ tests what a user brings, with toys of its own: what is measured is the power th
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,7 +73,24 @@ def power_study(
     # What is done with columns is decided once, on both pools together; samples are numbers.
     of_tables = {name: settings.pop(name) for name in OF_TABLES if name in settings}
     background, anomalies = _checked(reference, anomaly, n_reference + n_data, of_tables)
-    draw = _Injection(background, anomalies, n_reference, n_data, poisson, seed)
+
+    def drawn(number: int, fraction: float) -> tuple[np.ndarray, np.ndarray, int]:
+        """Reference, data and a seed, by the number of the sample."""
+        rng = np.random.default_rng([seed, number])
+        n_anomalies, n_background = int(rng.poisson(fraction * n_data)), n_data
+        if poisson:
+            n_background = int(rng.poisson(n_data))
+        else:
+            n_anomalies = min(n_anomalies, n_data)
+            n_background -= n_anomalies
+        # Reference and data together keep their number: one compiled program serves all samples.
+        n_rest = max(1, n_reference + n_data - n_background - n_anomalies)
+        rows = _rows(background, rng, n_rest + n_background)
+        data = rows[n_rest:]
+        if n_anomalies:
+            data = np.concatenate([data, _rows(anomalies, rng, n_anomalies)])
+        return rows[:n_rest], data, int(rng.integers(2**32))
+
     settings |= {
         "n_toys": n_toys,
         "expected": float(n_data) if poisson else None,
@@ -87,14 +104,16 @@ def power_study(
             p = np.empty(n_tests)
             for i in range(n_tests):
                 n_done = number * n_tests + i
-                sample = draw(n_done, fraction)
+                *rows, own_seed = drawn(n_done, fraction)
                 with warnings.catch_warnings():
                     # Of rows that were drawn here, nothing suspicious is to be said.
                     warnings.simplefilter("ignore", DataWarning)
-                    result = test(*sample.rows, seed=sample.seed, **settings)
+                    result = test(*rows, seed=own_seed, **settings)
                 p[i] = result.p_value
                 on_progress(n_done + 1)
-            points.append(_power(fraction, p, alpha))
+            found = int(np.sum(p <= alpha))
+            interval, z = clopper_pearson(found, len(p)), significance(float(np.median(p)))
+            points.append(Power(float(fraction), p, found / len(p), interval, z))
     return PowerStudy(
         alpha=alpha,
         points=tuple(points),
@@ -112,46 +131,6 @@ def power_study(
 
 SAME = ("null", "statistic", "preprocess", "combine", "stop")
 """What the settings of all tests have in common."""
-
-
-def _power(fraction: float, p: np.ndarray, alpha: float) -> Power:
-    found = int(np.sum(p <= alpha))
-    interval = clopper_pearson(found, len(p))
-    return Power(float(fraction), p, found / len(p), interval, significance(float(np.median(p))))
-
-
-class _Sample(NamedTuple):
-    rows: tuple[np.ndarray, np.ndarray]  # reference and data
-    seed: int
-
-
-class _Injection(NamedTuple):
-    """Samples with background and anomalies, by number."""
-
-    background: np.ndarray | Source
-    anomaly: np.ndarray | Source
-    n_reference: int
-    n_data: int
-    poisson: bool
-    seed: int
-
-    def __call__(self, number: int, fraction: float) -> _Sample:
-        rng = np.random.default_rng([self.seed, number])
-        n_anomalies = int(rng.poisson(fraction * self.n_data))
-        n_background = self.n_data
-        if self.poisson:
-            n_background = int(rng.poisson(self.n_data))
-        else:
-            n_anomalies = min(n_anomalies, self.n_data)
-            n_background -= n_anomalies
-        # Reference and data together keep their number: one compiled program serves all samples.
-        n_data = n_background + n_anomalies
-        n_reference = max(1, self.n_reference + self.n_data - n_data)
-        background = _rows(self.background, rng, n_reference + n_background)
-        data = background[n_reference:]
-        if n_anomalies:
-            data = np.concatenate([data, _rows(self.anomaly, rng, n_anomalies)])
-        return _Sample((background[:n_reference], data), int(rng.integers(2**32)))
 
 
 def _rows(source: np.ndarray | Source, rng: np.random.Generator, n: int) -> np.ndarray:

@@ -156,24 +156,21 @@ class Process:
     def look(self, points: np.ndarray) -> Standing:  # (N, d)
         """Bet on these rows, learn from them, and say how it stands."""
         with one_blas_thread():
-            return self._look(points)
-
-    def _look(self, points: np.ndarray) -> Standing:
-        self.spare += 1
-        if not self.bets:  # what can be known beforehand
-            self._try(self.beside.tails[0], points[:0])
-        while len(points):
-            now, points = np.split(points, [STEP - self.n_rows % STEP])
-            self.bets = [
-                replace(bet, stream=bet.stream + bet.witness.counts(now)) for bet in self.bets
-            ]
-            self.recent = np.concatenate([self.recent, now])[-LENGTHS[-1] :]
-            self.n_rows += len(now)
-            if self.n_rows % STEP == 0:
-                self._learn()
-        self.n_looks += 1
-        each = self.log_evidence + [bet.log_weight for bet in self.bets]
-        return Standing(float(np.logaddexp.reduce(each)), self.bets[int(np.argmax(each))])
+            self.spare += 1
+            if not self.bets:  # what can be known beforehand
+                self._try(self.beside.tails[0], points[:0])
+            while len(points):
+                now, points = np.split(points, [STEP - self.n_rows % STEP])
+                self.bets = [
+                    replace(bet, stream=bet.stream + bet.witness.counts(now)) for bet in self.bets
+                ]
+                self.recent = np.concatenate([self.recent, now])[-LENGTHS[-1] :]
+                self.n_rows += len(now)
+                if self.n_rows % STEP == 0:
+                    self._learn()
+            self.n_looks += 1
+            each = self.log_evidence + [bet.log_weight for bet in self.bets]
+            return Standing(float(np.logaddexp.reduce(each)), self.bets[int(np.argmax(each))])
 
     @property
     def log_evidence(self) -> np.ndarray:  # (A,)

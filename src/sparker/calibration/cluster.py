@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from sparker.calibration.plan import Plan, Recipe
 from sparker.calibration.toys import ChunkResult, ClusterError
@@ -56,12 +56,9 @@ def connected(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
         yield client
 
 
-class Packed(NamedTuple):
-    """A recipe to be sent, as a plain tuple; unpacked only where the versions are the same."""
-
-    token: str
-    made_by: dict[str, str]
-    contents: bytes
+Packed = tuple[str, dict[str, str], bytes]
+"""A recipe to be sent: its digest, what it was made by, and the recipe itself, unpacked only where
+the versions are the same."""
 
 
 class Workers:
@@ -137,11 +134,11 @@ class Workers:
             raise _LostError("the client is closed")
         if self._scattered is None:
             contents = cloudpickle.dumps(self._recipe)
-            packed = Packed(hashlib.sha256(contents).hexdigest(), versions(), contents)
+            packed: Packed = hashlib.sha256(contents).hexdigest(), versions(), contents
             # A first task waits for a worker, for hours if there is a queue; some clusters start
             # workers only when there are tasks.
             self._client.submit(os.getpid, pure=False).result()
-            (self._scattered,) = self._client.scatter([tuple(packed)], broadcast=True, hash=False)
+            (self._scattered,) = self._client.scatter([packed], broadcast=True, hash=False)
         return self._client.map(function, tasks, packed=self._scattered, pure=False)
 
     def _wait_for_scheduler(self) -> None:
@@ -181,33 +178,32 @@ _one_at_a_time = threading.Lock()  # a chunk fills the device, and the memory it
 _plans: dict[str, tuple[Plan, int, dict[str, str]]] = {}
 
 
-def make_chunk(
-    task: tuple[list[int], int], packed: tuple[str, dict[str, str], bytes]
-) -> tuple[list[Chunk], dict[str, str]]:
+def make_chunk(task: tuple[list[int], int], packed: Packed) -> tuple[list[Chunk], dict[str, str]]:
     """The experiments of a chunk, and what made them."""
     numbers, size = task
     with _one_at_a_time:
-        plan, seed, made_by = _unpacked(Packed(*packed))
+        plan, seed, made_by = _unpacked(packed)
         _, statistic, toys = plan.prepared
         return list(statistic.chunks(seed, toys, numbers, size)), made_by
 
 
-def choose_chunk(task: tuple[int, int], packed: tuple[str, dict[str, str], bytes]) -> int:
+def choose_chunk(task: tuple[int, int], packed: Packed) -> int:
     """How many toys like this one a worker should make at once, out of so many."""
     with _one_at_a_time:
-        _, statistic, toys = _unpacked(Packed(*packed))[0].prepared
+        _, statistic, toys = _unpacked(packed)[0].prepared
         return statistic.chunk_size(toys, *task)
 
 
 def _unpacked(packed: Packed) -> tuple[Plan, int, dict[str, str]]:
     """The plan of a recipe, made once; only the latest is kept, since pools can be large."""
-    if packed.token not in _plans:
+    token, made_by, contents = packed
+    if token not in _plans:
         own = versions()
-        _check_alike(own, packed.made_by)
-        recipe: Recipe = cloudpickle.loads(packed.contents)
+        _check_alike(own, made_by)
+        recipe: Recipe = cloudpickle.loads(contents)
         _plans.clear()
-        _plans[packed.token] = (recipe.plan(), recipe.seed, own)
-    return _plans[packed.token]
+        _plans[token] = (recipe.plan(), recipe.seed, own)
+    return _plans[token]
 
 
 def _check_alike(worker: dict[str, str], client: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import genpareto, norm
 
 from sparker.calibration import combine
 from sparker.calibration.combine import Combination
@@ -136,13 +136,13 @@ def _extrapolated(observed: float, scores: np.ndarray, share: float) -> float:
         # Toys cannot show that a tail ends, perhaps before the data. The lightest tail that is
         # used is exponential.
         shape, scale = np.array(0.0), tail.mean()
-    return n_tail / len(scores) * float(_survival(observed - threshold, shape, scale))
+    return n_tail / len(scores) * float(genpareto.sf(observed - threshold, shape, scale=scale))
 
 
 def _goodness_of_fit(tail: np.ndarray, shape: float, scale: float, seed: int) -> float:
     """How often a tail that is drawn from the fit, and fitted again, is as far from its own fit."""
     rng = np.random.default_rng(seed)
-    again = np.sort(_quantile(rng.random((N_BOOTSTRAP, len(tail))), shape, scale))
+    again = np.sort(genpareto.isf(rng.random((N_BOOTSTRAP, len(tail))), shape, scale=scale))
     shapes, scales = _fit(again)
     distance = _anderson_darling(tail, shape, scale)
     simulated = _anderson_darling(again, shapes[:, None], scales[:, None])
@@ -163,22 +163,8 @@ def _fit(tail: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (..., n) sorted 
     return shape, 2 * a0 * a1 / (a0 - 2 * a1)
 
 
-def _survival(x: Numbers, shape: Numbers, scale: Numbers) -> np.ndarray:
-    small = np.abs(shape) < 1e-6
-    safe = np.where(small, 1.0, shape)
-    base = np.maximum(1 + safe * x / scale, 0)
-    with np.errstate(divide="ignore"):
-        return np.where(small, np.exp(-x / scale), base ** (-1 / safe))
-
-
-def _quantile(u: np.ndarray, shape: float, scale: float) -> np.ndarray:
-    if abs(shape) < 1e-6:
-        return -scale * np.log(u)
-    return scale * (u**-shape - 1) / shape
-
-
 def _anderson_darling(tail: np.ndarray, shape: Numbers, scale: Numbers) -> np.ndarray:
     n = tail.shape[-1]
-    above = np.clip(_survival(tail, shape, scale), 1e-12, 1 - 1e-12)
+    above = np.clip(genpareto.sf(tail, shape, scale=scale), 1e-12, 1 - 1e-12)
     odd = 2 * np.arange(1, n + 1) - 1
     return -n - np.mean(odd * (np.log1p(-above) + np.log(above[..., ::-1])), -1)

@@ -85,24 +85,6 @@ class Table:
         return n
 
 
-class Parts:
-    """How far the experiments are: those that are finished, and parts of those at work."""
-
-    def __init__(self, on_progress: Callable[[float], None], n_wanted: int) -> None:
-        self._on_progress, self._n_wanted = on_progress, n_wanted
-        self._done = 0.0
-
-    def finished(self, n: int) -> None:
-        """So many are finished."""
-        self._done = max(self._done, n)
-        self._on_progress(self._done)
-
-    def add(self, part: float) -> None:
-        """So much more is done of those at work; they are finished when they come back."""
-        self._done = min(self._done + part, self._n_wanted)
-        self._on_progress(self._done)
-
-
 def run(
     prepared: PreparedToys,
     numbers: Sequence[int],
@@ -135,8 +117,17 @@ def run(
             table.add(stored)
         check_readings(table, prepared.statistic.readings, store)
     wanted = set(numbers)
-    parts = Parts(on_progress, len(wanted))
-    watched = prepared._replace(toys=replace(prepared.toys, on_part=parts.add))
+    reported = 0.0
+
+    def report(done: float) -> None:
+        nonlocal reported
+        reported = max(reported, min(done, len(wanted)))
+        on_progress(reported)
+
+    def on_part(part: float) -> None:  # of those at work; they are finished when they come back
+        report(reported + part)
+
+    watched = prepared._replace(toys=replace(prepared.toys, on_part=on_part))
     execute = executor or run_locally(watched, seed, versions() if kept else {})
 
     def n_done() -> int:
@@ -153,12 +144,12 @@ def run(
                 table.add(done)
                 if 0 in done.numbers:
                     check_finite(table.rows[0])
-                parts.finished(n_done())
+                report(n_done())
                 if should_stop(table):
                     break
 
     try:
-        parts.finished(n_done())
+        report(n_done())
         if not should_stop(table):
             in_the_end = _within_memory(make, chunk)
             if in_the_end < chunk:
@@ -178,13 +169,12 @@ def run(
 
 def check_readings(table: Table, readings: Sequence[Reading], store: object) -> None:
     """Refuse stored experiments of which something else was read off than is now."""
-    for row in list(table.rows.values())[:1]:  # all have the same
-        n = len(row)
-        if readings and n != len(readings):
-            raise ValueError(
-                f"the store {store} holds {n} statistics of each experiment, and this test has "
-                f"{len(readings)}; choose another folder"
-            )
+    n = len(next(iter(table.rows.values()), readings))  # all have the same
+    if readings and n != len(readings):
+        raise ValueError(
+            f"the store {store} holds {n} statistics of each experiment, and this test has "
+            f"{len(readings)}; choose another folder"
+        )
 
 
 def _within_memory(make: Callable[[int], None], chunk: int) -> int:

@@ -4,18 +4,17 @@ A single fit is a chunk of one. With several local devices each takes chunks of 
 toys come out, up to rounding. Batches, devices and dtypes are known here and in ``chunk`` alone.
 """
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from sparker.engine.chunk import Pace, fit_chunk, place, where_to_look
+from sparker.engine.chunk import Pace, fit_chunk, place
 from sparker.engine.compiled import limit_programs
 from sparker.engine.config import FitConfig
 from sparker.engine.fit import Fit
-from sparker.engine.memory import Need, chunk_need, n_lanes, toys_per_chunk
+from sparker.engine.memory import chunk_need, chunk_size, n_lanes
 from sparker.engine.programs import TOYS
 from sparker.engine.sample import TwoSample
 from sparker.engine.train import OnPart, ignore
@@ -116,53 +115,42 @@ def fit_chunks(
     check_schedule(schedule)
     check_process()
     limit_programs()
-    return _fit_chunks(seed, draw, toys, schedule, config, chunk, on_part)
 
+    def results() -> Iterator[tuple[Sequence[int], Fit]]:
+        if not len(toys):
+            return
+        one = draw(toys[:1])
+        size = chunk or chunk_size(one, len(toys), schedule, config)
+        n_chunks = -(-len(toys) // size)
+        mesh = _mesh(n_chunks)
+        # Devices, or the cores of the one there is, work side by side.
+        side_by_side = mesh.size
+        if len(jax.local_devices()) == 1:
+            n_rows, n_features = one.points.shape[-2:]
+            side_by_side = n_lanes(chunk_need(one, schedule, config, n_rows), n_features, size)
+        at_once = size * min(side_by_side, n_chunks)
+        pool = placed = shape = None
+        pace = Pace()
+        for begin in range(0, len(toys), at_once):
+            numbers = toys[begin : begin + at_once]
+            batch = draw(numbers)
+            shape = shape or batch.points.shape[-2:]
+            _check_drawn(batch, len(numbers), shape)
+            # Double precision is for the statistic; the training keeps to config.dtype.
+            with jax.enable_x64(True):
+                if placed is None or batch.points is not pool or batch.points.ndim == 3:
+                    pool, placed = batch.points, place(seed, batch, at_once, schedule, config, mesh)
+                done = fit_chunk(
+                    seed, numbers, batch, placed, size, at_once, mesh, schedule, config,
+                    pace, on_part,
+                )  # fmt: skip
+            # Chunk by chunk, so that a store keeps the same files for any number of cores.
+            each = at_once if mesh.size > 1 else size
+            for first in range(0, len(numbers), each):
+                part = slice(first, first + each)
+                yield numbers[part], jax.tree.map(lambda array, part=part: array[part], done)
 
-def _fit_chunks(
-    seed: int,
-    draw: Callable[[Sequence[int]], TwoSample],
-    toys: Sequence[int],
-    schedule: Schedule,
-    config: FitConfig,
-    chunk: int | None,
-    on_part: OnPart,
-) -> Iterator[tuple[Sequence[int], Fit]]:
-    if not len(toys):
-        return
-    one = draw(toys[:1])
-    if chunk is None:
-        chunk = chunk_size(one, len(toys), schedule, config)
-    n_chunks = -(-len(toys) // chunk)
-    mesh = _mesh(n_chunks)
-    # Devices, or the cores of the one there is, work side by side.
-    side_by_side = mesh.size
-    if len(jax.local_devices()) == 1:
-        n_rows, n_features = one.points.shape[-2:]
-        side_by_side = n_lanes(_need(one, schedule, config, n_rows), n_features, chunk)
-    at_once = chunk * min(side_by_side, n_chunks)
-    pool = placed = shape = None
-    candidates = None
-    pace = Pace()
-    for begin in range(0, len(toys), at_once):
-        numbers = toys[begin : begin + at_once]
-        batch = draw(numbers)
-        shape = shape or batch.points.shape[-2:]
-        _check_drawn(batch, len(numbers), shape)
-        # Double precision is for the statistic; the training keeps to config.dtype.
-        with jax.enable_x64(True):
-            if placed is None or batch.points is not pool or batch.points.ndim == 3:
-                pool, placed = batch.points, place(batch, at_once, schedule, config, mesh)
-                candidates = where_to_look(seed, placed, schedule, config)
-            done = fit_chunk(
-                seed, numbers, batch, placed, candidates, chunk, at_once, mesh, schedule, config,
-                pace, on_part,
-            )  # fmt: skip
-        # Chunk by chunk, so that a store keeps the same files for any number of cores.
-        each = at_once if mesh.size > 1 else chunk
-        for first in range(0, len(numbers), each):
-            part = slice(first, first + each)
-            yield numbers[part], jax.tree.map(lambda array, part=part: array[part], done)
+    return results()
 
 
 def _mesh(n_chunks: int) -> Mesh:
@@ -179,28 +167,3 @@ def _check_drawn(batch: TwoSample, n_toys: int, shape: tuple[int, ...]) -> None:
             f"draw gave toys of shape {batch.points.shape[-2:]} after {shape}; pad all to the same "
             "number of rows"
         )
-
-
-def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig) -> int:
-    """How many toys like this sample are trained at once, if so many are asked for."""
-    n_rows, n_features = sample.points.shape[-2:]
-    return toys_per_chunk(
-        n_toys,
-        functools.partial(_need, sample, schedule, config),
-        n_rows=n_rows,
-        n_features=n_features,
-        n_devices=len(jax.local_devices()),
-    )
-
-
-def _need(sample: TwoSample, schedule: Schedule, config: FitConfig, n_rows: int) -> Need:
-    return chunk_need(
-        n_rows=n_rows,
-        n_features=sample.points.shape[-1],
-        n_kernels=config.n_kernels,
-        n_widths=len(schedule.read_off),
-        n_candidates=config.n_candidates if len(schedule.explore) else 0,
-        itemsize=np.dtype(config.dtype).itemsize,
-        own_points=sample.points.ndim == 3,
-        points_itemsize=sample.points.dtype.itemsize,
-    )

@@ -115,48 +115,27 @@ def _choose(
 
     def at_width(width: tuple[Array, Array]) -> Candidates:
         sigma, number = width
-        around = count_around(points, near, itself, sigma, n_rows, design, at_once)
+
+        def count(part: Array) -> Array:  # (b, d) -> (b,)
+            table = distance_table(*near, part, design.precision)
+            return jnp.sum(jnp.exp(table * (-0.5 / sigma**2)), -1)
+
+        # How many other rows are under a kernel at each point, estimated from the landmarks.
+        around = jax.lax.map(count, in_blocks(points, at_once)).reshape(-1)[: len(points)]
+        around = jnp.maximum(around - itself, 0) * (n_rows / len(landmarks))
         # Random times, the earliest of which are drawn: exponential, of mean 1 + the rows around.
         random = bits(jax.random.fold_in(key, number), len(rows)) >> 8
         uniform = random.astype(around.dtype) * 2.0**-24 + 2.0**-25
         minus_time = jnp.where(among, jnp.log(uniform) * (1 + around), -jnp.inf)
         minus_time, order = jax.lax.top_k(minus_time, n_wanted)
-        log_weight = inclusion_weights(minus_time, around[order], n_candidates)
+        # Given the time of the first row that is not drawn, the probability that a row is earlier
+        # than that, and so drawn, is known.
+        end = -minus_time[-1] if n_wanted > n_candidates else jnp.inf
+        log_weight = -jnp.log(-jnp.expm1(-end / (1 + around[order][:n_candidates])))
         finished = jnp.isfinite(minus_time[:n_candidates])
         return Candidates(jnp.where(finished, rows[order[:n_candidates]], NONE), log_weight)
 
     return jax.lax.map(at_width, (sigma, jnp.arange(len(sigma))))
-
-
-def count_around(
-    points: Array,  # (S, d)
-    landmarks: Features,  # of P points
-    itself: Array,  # (S,) one for those of the landmarks
-    sigma: Array,
-    n_rows: int,
-    design: Design,
-    at_once: int,
-) -> Array:  # (S,)
-    """How many other rows are under a kernel at each point, estimated from the landmarks."""
-    n_landmarks = landmarks.x.shape[1]
-
-    def count(part: Array) -> Array:  # (b, d) -> (b,)
-        table = distance_table(*landmarks, part, design.precision)
-        return jnp.sum(jnp.exp(table * (-0.5 / sigma**2)), -1)
-
-    blocks = in_blocks(points, at_once)
-    around = jax.lax.map(count, blocks).reshape(-1)[: len(points)]
-    return jnp.maximum(around - itself, 0) * (n_rows / n_landmarks)
-
-
-def inclusion_weights(minus_time: Array, around: Array, n: int) -> Array:  # (n + 1,) or all -> (n,)
-    """How many points each of the first n stands for, in logarithms.
-
-    Given the time of the first row that is not drawn, the probability that a row is earlier than
-    that, and so drawn, is known.
-    """
-    end = -minus_time[-1] if len(minus_time) > n else jnp.inf
-    return -jnp.log(-jnp.expm1(-end / (1 + around[:n])))
 
 
 def in_blocks(centres: Array, size: int) -> Array:  # (C, d) -> (blocks, b, d)

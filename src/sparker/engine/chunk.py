@@ -64,10 +64,12 @@ class Placed(NamedTuple):
     points: Array  # (N, d), the same on every device, or (B, N, d) per toy
     origin: np.ndarray  # (1, d), or (B, 1, d) per toy
     unit: float
+    candidates: Candidates | None
+    """Where all toys of a pool look; none yet where toys have points of their own."""
 
 
 def place(
-    batch: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig, mesh: Mesh
+    seed: int, batch: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig, mesh: Mesh
 ) -> Placed:
     """Bring the points of a batch to the devices."""
     points = np.asarray(batch.points)
@@ -78,22 +80,17 @@ def place(
     near = points - origin
     near /= points.dtype.type(unit)
     near = np.asarray(lengthen(near, n_toys) if own else near, config.dtype)
-    where = NamedSharding(mesh, EACH if own else SAME)
-    return Placed(jax.device_put(near, where), origin, unit)
-
-
-def where_to_look(
-    seed: int, placed: Placed, schedule: Schedule, config: FitConfig
-) -> Candidates | None:
-    """Where all toys of a pool look; none yet where toys have points of their own."""
-    if placed.points.ndim == 3 or not len(schedule.explore):
-        return None
-    n_widths, n_points = len(schedule.explore), len(placed.points)
-    if n_points <= SHARED * config.n_candidates:  # everywhere: nothing to choose or to compile
+    there = jax.device_put(near, NamedSharding(mesh, EACH if own else SAME))
+    n_widths, n_points, candidates = len(schedule.explore), points.shape[-2], None
+    if n_widths and not own and n_points <= SHARED * config.n_candidates:
+        # Everywhere: nothing to choose or to compile.
         rows = np.broadcast_to(np.arange(n_points, dtype=np.int32), (n_widths, n_points))
-        return Candidates(rows, np.zeros(rows.shape, config.dtype))
-    sigma = jnp.asarray(schedule.sigma[schedule.explore] / placed.unit, config.dtype)
-    return choose_shared(random_key(seed), placed.points, sigma, design=config.design_for(schedule))
+        candidates = Candidates(rows, np.zeros(rows.shape, config.dtype))
+    elif n_widths and not own:
+        sigma = jnp.asarray(schedule.sigma[schedule.explore] / unit, config.dtype)
+        design = config.design_for(schedule)
+        candidates = choose_shared(random_key(seed), there, sigma, design=design)
+    return Placed(there, origin, unit, candidates)
 
 
 def fit_chunk(
@@ -101,7 +98,6 @@ def fit_chunk(
     numbers: Sequence[int],
     batch: TwoSample,
     placed: Placed,
-    pool: Candidates | None,  # where all toys look
     chunk: int,
     at_once: int,
     mesh: Mesh,
@@ -112,14 +108,8 @@ def fit_chunk(
 ) -> Fit:
     """Train ``at_once`` toys in chunks, side by side; a last one is filled up with no weight."""
     shared_out = NamedSharding(mesh, EACH)
-    toys, reference_weight, data_weight = (
-        lengthen(array, at_once).astype(dtype)
-        for array, dtype in (
-            (np.asarray(numbers), np.uint32),
-            (batch.reference_weight, config.dtype),
-            (batch.data_weight, config.dtype),
-        )
-    )
+    toys = lengthen(np.asarray(numbers, np.uint32), at_once)
+    both = [lengthen(weight, at_once).astype(config.dtype) for weight in batch[1:]]
     steps = jax.tree.map(jnp.asarray, steps_of(schedule, placed.unit, config.dtype))
     explored = np.asarray(schedule.explore, np.int32)
     spans = jnp.asarray(spans_of(schedule), jnp.int32)
@@ -131,17 +121,14 @@ def fit_chunk(
         with jax.enable_x64(True):  # every thread has a switch of its own
             n_toys = len(numbers[part])  # without those that only fill up
             points = placed.points[part] if placed.points.ndim == 3 else placed.points
-            of_toys, *weights = (
-                jax.device_put(array[part], shared_out)
-                for array in (toys, reference_weight, data_weight)
-            )
+            of_toys, *weights = (jax.device_put(array[part], shared_out) for array in (toys, *both))
             samples = TwoSample(points, *weights)
             shared: Any = (random_key(seed), steps, explored)
             progress, own = run(of_toys, samples, shared, part=start_chunk)
             for stages in pace.parts(len(spans)):
                 if stop.is_set():
                     raise InterruptedError("another chunk was stopped")
-                shared = (steps, spans, jnp.asarray(stages, jnp.int32), pool, rates)
+                shared = (steps, spans, jnp.asarray(stages, jnp.int32), placed.candidates, rates)
                 progress = run((progress, own), samples, shared, part=run_stages)
                 jax.block_until_ready(progress)  # type: ignore[no-untyped-call]
                 # The finish is one more stage: a toy is done when it comes back.

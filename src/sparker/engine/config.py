@@ -10,7 +10,7 @@ from sparker.engine.ensemble import Competition, softmax
 from sparker.engine.losses import Loss, neyman_pearson
 from sparker.engine.sample import AnyArray
 from sparker.engine.widths import Schedule
-from sparker.system.numbers import is_number
+from sparker.system.numbers import check_positive, check_whole, is_number
 
 MAX_ROUNDED = 32
 """The largest ratio of widths at which points may be rounded to bfloat16. Rounding moves a point by
@@ -66,15 +66,11 @@ class FitConfig:
 
     def __post_init__(self) -> None:
         for name in ("n_kernels", "n_candidates"):
-            n = getattr(self, name)
-            if not isinstance(n, int | np.integer) or not is_number(n, least=1):
-                raise ValueError(f"{name} must be a whole number from 1 on, got {n!r}")
+            check_whole(name, getattr(self, name))
         if np.dtype(self.dtype) not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {np.dtype(self.dtype)}")
         for name in ("clip", "location_rate", "amplitude_rate"):
-            value = getattr(self, name)
-            if not is_number(value, above=0):
-                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+            check_positive(name, getattr(self, name))
         if not is_number(self.l2, least=0):
             raise ValueError(f"l2 must be at least 0 and finite, got {self.l2!r}")
 

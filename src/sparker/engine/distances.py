@@ -37,12 +37,7 @@ class Features(NamedTuple):
 def features_of(points: AnyArray) -> Features:  # (N, d)
     """Lay points out for training."""
     x = jnp.asarray(points).T
-    return Features(x, squared_norms(x))
-
-
-def squared_norms(features: Array) -> Array:  # (d, N) -> (N,)
-    """|x|^2 of every point, which the product form needs and a fit computes once."""
-    return jnp.sum(features**2, 0)
+    return Features(x, jnp.sum(x**2, 0))  # norms that the product form needs, computed once
 
 
 def squared_distances(

@@ -129,17 +129,8 @@ def _by_products(
             left, right, precision=design.precision, preferred_element_type=jnp.float32
         )
 
-    def block(
-        at: Any,
-        mu_norms: Any,
-        a: Any,
-        sigma: Any,
-        product: Any,
-        norms: Any,
-        reference: Any,
-        data: Any,
-        out: Any,
-    ) -> list[Array]:
+    def block(at: Any, *inside: Any) -> list[Array]:
+        mu_norms, a, sigma, product, norms, reference, data, out = inside
         here = norms[at]
         squared = [
             jnp.maximum(here - 2 * product[i, at] + mu_norms[i], 0) for i in range(n_kernels)

@@ -5,13 +5,18 @@ similar machines choose the same size. This matters: with one chunk size toys ag
 with different ones only up to rounding.
 """
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 from sparker.engine.candidates import LANDMARKS, MAX_DATA, SHARED
+from sparker.engine.config import FitConfig
 from sparker.engine.distances import MAX_DIRECT_FEATURES
+from sparker.engine.sample import TwoSample
+from sparker.engine.widths import Schedule
 from sparker.system.machine import free_memory, n_cores
 
 MAX_TOYS = {"cpu": 64}
@@ -62,47 +67,31 @@ def n_lanes(need: Need, n_features: int, chunk: int = MIN_TOYS) -> int:
     return max(1, min(n_cores(), int(need.room(free_memory()) // chunk)))
 
 
-def chunk_need(
-    *,
-    n_rows: int,
-    n_features: int,
-    n_kernels: int,
-    n_widths: int,
-    itemsize: int,
-    points_itemsize: int,
-    own_points: bool,
-    n_candidates: int = 0,
-) -> Need:
-    """What a chunk takes, of toys of this shape.
-
-    ``itemsize`` is that of the training, ``points_itemsize`` that of the points as given.
-    """
-    toy = toy_bytes(n_rows, n_features, n_kernels, n_widths, itemsize)
+def chunk_need(sample: TwoSample, schedule: Schedule, config: FitConfig, n_rows: int) -> Need:
+    """What a chunk takes, of toys like this sample with so many rows."""
+    n_features, own_points = sample.points.shape[-1], sample.points.ndim == 3
+    itemsize = np.dtype(config.dtype).itemsize
+    each = toy_bytes(n_rows, n_features, config.n_kernels, len(schedule.read_off), itemsize)
     points = points_bytes(n_rows, n_features, itemsize)
-    centred = n_rows * n_features * points_itemsize
-    # A toy's own points also take memory where they are drawn.
-    fixed, each = (0, toy + points + 2 * centred) if own_points else (points + centred, toy)
-    if n_candidates:
-        each += scan_bytes(n_rows, n_features, n_candidates, itemsize, own_points)
+    centred = n_rows * n_features * sample.points.dtype.itemsize
+    fixed = points + centred
+    if own_points:  # which also take memory where they are drawn
+        fixed, each = 0, each + points + 2 * centred
+    if len(schedule.explore):
+        each += scan_bytes(n_rows, n_features, config.n_candidates, itemsize, own_points)
         fixed += SCAN_ARRAYS * max(n_rows, _scan_values()) * itemsize
     return Need(fixed, each)
 
 
-def toys_per_chunk(
-    n_toys: int,
-    need_of: Callable[[int], Need],  # toys of so many rows
-    *,
-    n_rows: int,
-    n_features: int,
-    n_devices: int = 1,
-    free_bytes: float | None = None,
-) -> int:
-    """The number of toys to train at once on each device, or on each core of a CPU."""
-    free = free_memory(n_devices) if free_bytes is None else free_bytes
+def chunk_size(sample: TwoSample, n_toys: int, schedule: Schedule, config: FitConfig) -> int:
+    """How many toys like this sample to train at once on each device, or each core of a CPU."""
+    n_rows, n_features = sample.points.shape[-2:]
+    n_devices = len(jax.local_devices())
+    free = free_memory(n_devices)
+    need_of = functools.partial(chunk_need, sample, schedule, config)
     check_rows(need_of, n_rows, free, f"fits with {n_features} features")
-    need, lanes = need_of(n_rows), 1
-    if n_devices == 1 and free_bytes is None:
-        lanes = n_lanes(need, n_features)
+    need = need_of(n_rows)
+    lanes = n_lanes(need, n_features) if n_devices == 1 else 1
     most = most_toys()
     if jax.default_backend() in MAX_ROWS:
         rows = MAX_ROWS_IN_LANES if in_lanes(n_features) else MAX_ROWS[jax.default_backend()]

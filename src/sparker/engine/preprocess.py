@@ -77,14 +77,12 @@ class Transform(NamedTuple):
         limits = Ordinary(self.low[self.kept], self.high[self.kept])
         centre = self.centre[self.kept].astype(points.dtype)
         matrix = self.matrix.astype(points.dtype)
+        product = np.multiply if matrix.ndim == 1 else np.matmul
         fitted = np.empty((len(points), matrix.shape[-1]), points.dtype)
         for some in _blocks(points):
             rows = limits.clipped(_columns(points[some], self.kept))
             rows -= centre
-            if matrix.ndim == 1:
-                np.multiply(rows, matrix, out=fitted[some])
-            else:
-                np.matmul(rows, matrix, out=fitted[some])
+            product(rows, matrix, out=fitted[some])
         return fitted
 
     def inverse(self, fitted: np.ndarray) -> np.ndarray:  # (..., r) -> (..., d)

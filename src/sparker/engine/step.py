@@ -30,13 +30,6 @@ class State(NamedTuple):
     optimizer: Any
 
 
-class Evaluation(NamedTuple):
-    """What a model says of the sample it was fitted to, in double precision: sums over rows."""
-
-    t: Array  # () the test statistic
-    score_counts: Array  # (SCORE_BINS,) data events by their anomaly score
-
-
 def at_rest(mu: Array, a: Array) -> State:
     """Kernels without momentum."""
     return State(mu, a, ADAM.init((mu, a)))
@@ -78,8 +71,10 @@ def step(
     return State(mu, a, optimizer)
 
 
-def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:  # of (m,)
-    """The statistic and the scores of several models, in double precision.
+def evaluate(
+    models: Ensemble, sample: TwoSample, design: Design
+) -> tuple[Array, Array]:  # (m,) -> (m,), (m, SCORE_BINS)
+    """The statistic and the counts of scores of several models, in double precision.
 
     In single precision the product form would lose the short distances around a kernel far out in
     the tails to rounding.
@@ -87,9 +82,10 @@ def evaluate(models: Ensemble, sample: TwoSample, design: Design) -> Evaluation:
     models, sample = jax.tree.map(lambda array: array.astype(jnp.float64), (models, sample))
     features = features_of(sample.points)
 
-    def one(model: Ensemble) -> Evaluation:
+    def one(model: Ensemble) -> tuple[Array, Array]:
         k = kernel_values(model, *features, jax.lax.Precision.HIGHEST)
         f = sum_of(parts(model.a, k, design.competition.activation(k)))
-        return Evaluation(*(of(f, sample) for of in (statistic, score_counts)))
+        return statistic(f, sample), score_counts(f, sample)
 
-    return jax.lax.map(one, models)
+    t, counts = jax.lax.map(one, models)
+    return t, counts

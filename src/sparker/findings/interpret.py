@@ -10,7 +10,7 @@ from sparker.calibration.plan import PreparedToys
 from sparker.calibration.pvalues import Ranked
 from sparker.calibration.settings import plain
 from sparker.calibration.toys import Table, check_finite
-from sparker.engine.ensemble import Ensemble
+from sparker.engine.ensemble import Ensemble, components, softmax
 from sparker.engine.preprocess import Transform
 from sparker.engine.train import FAMILIES
 from sparker.nulls import Samples
@@ -41,7 +41,7 @@ def interpret(
     if table.models is not None:
         model = Ensemble(*(array[best] for array in table.models))
         data_components, reference_components = (
-            statistic.components(model, rows) for rows in (data, reference)
+            components(model, rows, statistic.competition or softmax) for rows in (data, reference)
         )
     failed = ~np.any(np.isfinite(statistics[1:]), axis=1)
     return {

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import ks_2samp
 
 from sparker.nulls.experiments import toy_rng
 
@@ -58,7 +59,7 @@ def disagreement(
     rng = toy_rng(seed, OF_NO_TOY)
     samples = _thinned(rng, reference, weights), _thinned(rng, pool, pool_weights)
     n_reference, n_pool = map(len, samples)
-    distances = [_distance(*both) for both in zip(*(rows.T for rows in samples), strict=True)]
+    distances = ks_2samp(*samples, method="asymp", axis=0).statistic
     column = int(np.argmax(distances))
     n_both = n_reference * n_pool / (n_reference + n_pool)
     p_value = min(1.0, 2 * len(distances) * float(np.exp(-2 * n_both * distances[column] ** 2)))
@@ -73,11 +74,3 @@ def _thinned(
     if weights is not None:
         turn = turn[rng.random(len(rows)) * weights.max() < weights[turn]]
     return rows[turn[: max(1, MAX_VALUES // rows.shape[1])]]
-
-
-def _distance(one: np.ndarray, other: np.ndarray) -> float:  # (n,), (m,)
-    """Return the largest distance of two empirical distribution functions."""
-    one, other = np.sort(one), np.sort(other)
-    both = np.concatenate([one, other])
-    at = (np.searchsorted(part, both, side="right") / len(part) for part in (one, other))
-    return float(np.max(np.abs(next(at) - next(at))))

@@ -135,15 +135,11 @@ def _smooth(degree: int, n_rows: int, seed: int) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
-    near = FunctionTransformer(_near)
+    near = FunctionTransformer(np.clip, kw_args={"a_min": -FAR, "a_max": FAR})
     squares = PolynomialFeatures(degree, include_bias=False)
     return make_pipeline(
         StandardScaler(), near, squares, StandardScaler(), LogisticRegression(max_iter=1000)
     )
-
-
-def _near(values: np.ndarray) -> np.ndarray:
-    return np.clip(values, -FAR, FAR)
 
 
 def _trees(n_rows: int, seed: int) -> Any:

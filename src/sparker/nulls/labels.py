@@ -9,7 +9,9 @@ it.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, islice
 from math import comb, prod
+from operator import indexOf
 from typing import NamedTuple
 
 import numpy as np
@@ -44,18 +46,19 @@ class Exchange(NamedTuple):
 
     def listed(self, index: int) -> np.ndarray:  # (c * k,)
         """The labelling of this index, among all there are."""
-        n_each = comb(self.members.shape[1], self.k)
-        chosen = []
-        for row in self.members:
-            index, place = divmod(index, n_each)
-            chosen.append(row[combination(place, len(row), self.k)])
-        return np.concatenate(chosen)
+        chosen: list[int] = []
+        for row in self.members.tolist():
+            index, place = divmod(index, comb(len(row), self.k))
+            chosen += next(islice(combinations(row, self.k), place, None))
+        return np.array(chosen)
 
     def index_of(self, is_data: np.ndarray) -> int:
         """The index of a labelling, by which units are data."""
-        n_each = comb(self.members.shape[1], self.k)
-        places = [place_of(np.flatnonzero(is_data[row]), len(row)) for row in self.members]
-        return sum(place * n_each**i for i, place in enumerate(places))
+        found = 0
+        for row in reversed(self.members.tolist()):
+            place = indexOf(combinations(row, self.k), tuple(u for u in row if is_data[u]))
+            found = found * comb(len(row), self.k) + place
+        return found
 
     @property
     def n_possible(self) -> int:
@@ -125,41 +128,10 @@ class Labeller:
     def index(self) -> int:
         """The index of the observed labelling."""
         is_data = self.observed == DATA
-        found, n_before = 0, 1
-        for exchange in self.exchanges:
-            found += n_before * exchange.index_of(is_data)
-            n_before *= exchange.n_labellings
+        found = 0
+        for exchange in reversed(self.exchanges):
+            found = found * exchange.n_labellings + exchange.index_of(is_data)
         return found
-
-
-def combination(place: int, m: int, k: int) -> list[int]:
-    """Of all choices of k among m in alphabetical order, the one in this place.
-
-    >>> [combination(i, 4, 2) for i in range(6)]
-    [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
-    """
-    chosen: list[int] = []
-    for i in range(m):
-        n_with = comb(m - i - 1, k - len(chosen) - 1) if len(chosen) < k else 0
-        if place < n_with:
-            chosen.append(i)
-        else:
-            place -= n_with
-    return chosen
-
-
-def place_of(chosen: np.ndarray, m: int) -> int:
-    """The inverse of ``combination``: the place of a choice, given in rising order.
-
-    >>> import numpy as np
-    >>> [place_of(np.array(combination(i, 5, 3)), 5) for i in range(10)]
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-    """
-    k, place, start = len(chosen), 0, 0
-    for j, member in enumerate(chosen.tolist()):
-        place += sum(comb(m - i - 1, k - j - 1) for i in range(start, member))
-        start = member + 1
-    return place
 
 
 def exchanges_of(

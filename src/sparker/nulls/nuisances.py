@@ -119,7 +119,12 @@ class Nuisances(NamedTuple):
         reference = Weighted(rows, observed.weights)
         pooled = np.concatenate([rows, observed.data])
         place = Place(named, steps, reference, pooled, folds, self.moved, seed)
-        curves = [self._curves(one, place) for one in self.variations]
+        none = np.zeros(len(pooled))
+        curves = [
+            # Rows that a parameter moved to a fixed value stay there.
+            Curves(none, none) if one.moves and one.name in self.fixed else one.curves(place)
+            for one in self.variations
+        ]
         slope = np.stack([one.slope for one in curves], axis=1)
         bend = np.stack([one.bend for one in curves], axis=1)
         motion = None
@@ -144,13 +149,6 @@ class Nuisances(NamedTuple):
             expected=expected,
             tilt=replace(tilt.free(free), expected=expected) if free.any() else None,
         )
-
-    def _curves(self, one: Variation, place: Place) -> Curves:
-        """What a parameter does; rows that it moved to a fixed value stay there."""
-        if one.moves and one.name in self.fixed:
-            none = np.zeros(len(place.rows))
-            return Curves(none, none)
-        return one.curves(place)
 
     def _by_name(self, values: np.ndarray) -> dict[str, float]:  # (K,)
         return {one.name: float(v) for one, v in zip(self.variations, values, strict=True)}

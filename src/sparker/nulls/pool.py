@@ -40,17 +40,12 @@ class Pool:
     """Nuisance parameters, fitted anew in every experiment."""
     keep_reference: bool = True
     """Whether a toy with fewer data rows than observed still has as many reference rows."""
-    may_list: bool = True
-    """Whether toys are different labellings, none twice, where there are only few."""
     notes: tuple[str, ...] = ()
 
     def experiments(self) -> Experiments:
         """The observed experiment and the toys."""
-        return Experiments(self.source(), len(self._others) if self._lists else None, self.notes)
-
-    def source(self) -> ToySource:
-        """The experiments as toys."""
-        return ToySource(self.points, self.toys)
+        n_toys = len(self._others) if self._lists else None
+        return Experiments(ToySource(self.points, self.toys), n_toys, self.notes)
 
     def toys(self, transform: Fitted) -> Toys:
         """All experiments by number, given the preprocessing."""
@@ -116,8 +111,8 @@ class Pool:
 
     @property
     def _lists(self) -> bool:
-        few = self.labeller.n_labellings is not None
-        return self.may_list and self.expected is None and few
+        """Whether toys are different labellings, none twice: where there are only few."""
+        return self.expected is None and self.labeller.n_labellings is not None
 
     @cached_property
     def _others(self) -> np.ndarray:

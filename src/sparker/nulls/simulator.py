@@ -29,7 +29,7 @@ from sparker.nulls.experiments import (
 from sparker.nulls.inputs import Samples, Weights
 from sparker.nulls.labels import DATA, OUT, REFERENCE, Labeller, exchanges_of
 from sparker.nulls.pool import Pool
-from sparker.nulls.repeats import MIN_DRAWN, check_disjoint, check_fresh
+from sparker.nulls.repeats import check_disjoint, check_fresh
 from sparker.nulls.unweighted import POOL, keep_by_weight, kept_note
 
 Rows = Callable[[np.random.Generator, int], np.ndarray]
@@ -97,14 +97,6 @@ class Simulator(Scheme):
         if callable(self.source):
             return self._simulated(observed, seed)
         return self._relabelled(self.source, observed, seed)
-
-    def by_number(self, reference: np.ndarray, seed: int) -> Callable[[int, int], np.ndarray]:
-        """What a function draws for toy ``number``, if it has so many rows; the same every time."""
-        simulate = self._rows(reference.shape[1])
-        _repeatable(simulate, seed, MIN_DRAWN)
-        half = max(1, len(reference) // 2)  # no row of a half is in the other one
-        check_fresh(simulate, seed, reference[half:], reference[:half])
-        return lambda number, n: simulate(toy_rng(seed, number), n)
 
     def _simulated(self, observed: Samples, seed: int) -> Experiments:
         expected, own = observed.expected, observed.own_weights

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -113,11 +113,8 @@ class Variation(ABC):
 
     name: str
     prior: float
-
-    @property
-    def moves(self) -> bool:
-        """Whether rows themselves change; curves then hold around a place, not around nominal."""
-        return False
+    moves: ClassVar[bool] = False
+    """Whether rows themselves change; curves then hold around a place, not around nominal."""
 
     @abstractmethod
     def curves(self, place: Place) -> Curves:
@@ -185,9 +182,8 @@ class Sampled(Variation):
     def at_ends(self) -> tuple[np.ndarray, np.ndarray]:  # (N_R,), (N_R,)
         """The weights of the nominal rows at +1 and at -1."""
         own = self._unscaled(self.nominal.rows, np.arange(len(self.nominal.rows)))
-        both = (self.nominal.own * np.exp(sign * own.slope + own.bend / 2) for sign in (1, -1))
-        up, down = both
-        return up, down
+        up, down = (sign * own.slope + own.bend / 2 for sign in (1, -1))
+        return self.nominal.own * np.exp(up), self.nominal.own * np.exp(down)
 
     def curves(self, place: Place) -> Curves:
         """From the learned ratios."""
@@ -216,10 +212,7 @@ class Sampled(Variation):
 class Moved(Variation):
     """Rows that a function moves: the reference itself is moved to a place, and tilted there."""
 
-    @property
-    def moves(self) -> bool:
-        """They do."""
-        return True
+    moves: ClassVar[bool] = True
 
     def curves(self, place: Place) -> Curves:
         """From rows moved a little further, and a little less."""

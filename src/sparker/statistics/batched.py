@@ -16,7 +16,6 @@ from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.statistics.contract import Chunk, Evaluate, Reading, value_chunks
 from sparker.system.machine import free_memory
-from sparker.system.numbers import is_number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,33 +120,27 @@ def each_pool(
         pool: Any = None
         placed: Any = None
 
-        def shared(batch: TwoSample, weights: list[Array]) -> Iterator[Any]:
-            nonlocal pool, placed
-            if batch.points is not pool:
-                pool = batch.points
-                points, everything = np.asarray(pool), np.ones(len(pool), bool)
-                placed = place(np.random.default_rng([seed, 0, 2]), points, everything, False)
-            n_toys = len(weights[0])
-            for first in range(0, n_toys, chunk):
-                some = np.arange(first, min(first + chunk, n_toys))
-                # The last are filled up with toys there are: all run the same program.
-                fill = np.resize(some, chunk)
-                yield np.asarray(evaluate(placed, *_chosen(weights, fill)))[: len(some)]
-
-        def own(numbers: Sequence[int], batch: TwoSample, weights: list[Array]) -> Iterator[Any]:
-            for position, number in enumerate(numbers):
-                reference, data = _chosen(weights, np.array([position]))
-                used = np.asarray((reference > 0) | (data > 0))[0]
-                points = np.asarray(batch.points[position])
-                alone = place(np.random.default_rng([seed, number, 2]), points, used, True)
-                yield evaluate(alone, reference, data)
-
         def values(numbers: Sequence[int], batch: TwoSample) -> np.ndarray:
+            nonlocal pool, placed
+            shared = np.ndim(batch.points) == 2
+            n_toys, size, found = len(batch.data_weight), chunk if shared else 1, []
             with jax.enable_x64(True):
                 weights = [jax.device_put(weight.astype(np.float64)) for weight in batch[1:]]
-                is_shared = np.ndim(batch.points) == 2
-                found = shared(batch, weights) if is_shared else own(numbers, batch, weights)
-                return np.concatenate([np.asarray(each) for each in found])
+                for first in range(0, n_toys, size):
+                    some = np.arange(first, min(first + size, n_toys))
+                    # The last are filled up with toys there are: all run the same program.
+                    reference, data = _chosen(weights, np.resize(some, size))
+                    if not shared:
+                        used = np.asarray((reference > 0) | (data > 0))[0]
+                        rng = np.random.default_rng([seed, numbers[first], 2])
+                        pool, points = None, np.asarray(batch.points[first])
+                        placed = place(rng, points, used, True)
+                    elif batch.points is not pool:
+                        pool, points = batch.points, np.asarray(batch.points)
+                        rng = np.random.default_rng([seed, 0, 2])
+                        placed = place(rng, points, np.ones(len(points), bool), False)
+                    found.append(np.asarray(evaluate(placed, reference, data))[: len(some)])
+                return np.concatenate(found)
 
         return values
 
@@ -186,9 +179,3 @@ def _own(
         return design.evaluate(placed, r[None], d[None], widths)[0]
 
     return jax.lax.map(one, (toys, points, reference, data))
-
-
-def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Refuse a setting that is not a whole number."""
-    if not isinstance(value, int | np.integer) or not is_number(value, least=least):
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")

@@ -13,9 +13,9 @@ import numpy as np
 from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, check_whole
+from sparker.statistics.batched import PreparedBatches
 from sparker.statistics.contract import Evaluate, Statistic, one_by_one
-from sparker.system.numbers import counted
+from sparker.system.numbers import check_whole, counted
 
 AT_ONCE = 16
 """Toys of a chunk, which are classified one by one: often enough to see them advance."""

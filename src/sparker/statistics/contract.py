@@ -92,10 +92,6 @@ class Statistic(ABC):
         """How the kernels of its models share a point, if it has any."""
         return None
 
-    def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
-        """The parts of the log-ratio at points, of a statistic that fits models."""
-        raise NotImplementedError(f"{type(self).__name__} fits no models")
-
     def log_ratios(
         self, prepared: Prepared, seed: int, samples: TwoSample, chunk: int | None
     ) -> np.ndarray:  # (B, N, m)

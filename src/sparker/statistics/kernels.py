@@ -8,7 +8,8 @@ import numpy as np
 
 from sparker.engine import batch
 from sparker.engine.config import FitConfig
-from sparker.engine.ensemble import Competition, Ensemble, components
+from sparker.engine.ensemble import Competition, log_ratio
+from sparker.engine.memory import chunk_size
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
@@ -38,21 +39,15 @@ class KernelStatistic(Statistic):
         """As the kernels were told."""
         return self.config.competition
 
-    def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
-        """The kernels' components f_i."""
-        return components(model, points, self.competition)
-
     def log_ratios(
         self, prepared: Any, seed: int, samples: TwoSample, chunk: int | None
     ) -> np.ndarray:  # (B, N, m)
         """At every width; zero where a fit did not stay finite."""
         fits = batch.fit_many(seed, samples, prepared.schedule, self.config, chunk=chunk)
-        points, n_widths = np.asarray(samples.points), fits.t.shape[1]
+        points, widths = np.asarray(samples.points), range(fits.t.shape[1])
         found = np.stack(
             [
-                np.stack(
-                    [self.components(fit.at(i), points).sum(1) for i in range(n_widths)], axis=-1
-                )
+                np.stack([log_ratio(fit.at(i), points, self.competition) for i in widths], axis=-1)
                 for fit in map(fits.toy, range(len(fits.t)))
             ]
         )
@@ -96,7 +91,7 @@ class PreparedKernels(NamedTuple):
 
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:
         """As many as are best fitted at once, and fit into memory."""
-        return batch.chunk_size(toys.draw([number]), n_toys, self.schedule, self.config)
+        return chunk_size(toys.draw([number]), n_toys, self.schedule, self.config)
 
     def chunks(self, seed: int, toys: Toys, numbers: Sequence[int], chunk: int) -> Iterator[Chunk]:
         """Fit them; a fit that is not finite has no statistics."""

@@ -30,7 +30,7 @@ from jax.nn import logsumexp
 from sparker.engine.memory import Need, scan_block
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import Design, PreparedBatches, check_whole, on_device
+from sparker.statistics.batched import Design, PreparedBatches, on_device
 from sparker.statistics.contract import Statistic, rounded, scales
 from sparker.statistics.nystrom import (
     EXACT,
@@ -43,7 +43,7 @@ from sparker.statistics.nystrom import (
     to_centres,
     whitening,
 )
-from sparker.system.numbers import is_number
+from sparker.system.numbers import check_positive, check_whole
 
 EXACT_ROWS = 20_000
 """Up to so many rows of a toy every pair of them is looked at, if not told otherwise."""
@@ -76,8 +76,7 @@ class MMD(Statistic):
         check_whole("n_bandwidths", self.n_bandwidths)
         if self.n_centres is not None:
             check_whole("n_centres", self.n_centres)
-        if not is_number(self.sharpness, above=0):
-            raise ValueError(f"sharpness must be positive and finite, got {self.sharpness!r}")
+        check_positive("sharpness", self.sharpness)
 
     def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Choose the bandwidths."""
@@ -109,7 +108,8 @@ class MMD(Statistic):
         n_centres = self._n_centres(sample)
         if n_centres is not None:
             return _Nystrom(n_centres, combination)
-        return _AllPairs(bool(_used(sample).all()), combination)
+        used = (sample.reference_weight > 0) | (sample.data_weight > 0)
+        return _AllPairs(bool(np.all(used)), combination)
 
     def _room(self, sample: TwoSample) -> Need:
         n, d = sample.points.shape[-2:]
@@ -117,10 +117,6 @@ class MMD(Statistic):
         blocks = 16 * max(n, centres, scan_block(1))
         factors = 8 * centres * centres * (self.n_bandwidths + 6) + 4 * n * self.n_bandwidths
         return Need(blocks + factors + 24 * n * d, 60 * n + 80 * centres)
-
-
-def _used(sample: TwoSample) -> np.ndarray:  # (B, N)
-    return (np.asarray(sample.reference_weight) > 0) | (np.asarray(sample.data_weight) > 0)
 
 
 class _Sums(NamedTuple):

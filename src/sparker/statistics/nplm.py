@@ -27,7 +27,7 @@ from sparker.engine.losses import statistic
 from sparker.engine.memory import Need, scan_block
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
-from sparker.statistics.batched import PreparedBatches, check_whole, on_device
+from sparker.statistics.batched import PreparedBatches, on_device
 from sparker.statistics.contract import Statistic, rounded, scales
 from sparker.statistics.nystrom import (
     EXACT,
@@ -37,7 +37,7 @@ from sparker.statistics.nystrom import (
     to_centres,
     whitening,
 )
-from sparker.system.numbers import is_number
+from sparker.system.numbers import check_positive, check_whole
 
 MAX_STEPS = 200
 """Newton steps. Usually there are four to ten, and some thirty where the samples come apart."""
@@ -78,9 +78,7 @@ class NPLM(Statistic):
         check_whole("n_centres", self.n_centres)
         check_whole("n_bandwidths", self.n_bandwidths)
         for name in ("ridge", "tolerance"):
-            value = getattr(self, name)
-            if not is_number(value, above=0):
-                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+            check_positive(name, getattr(self, name))
 
     def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Choose the bandwidths."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from sparker.engine.ensemble import Competition, Ensemble
+from sparker.engine.ensemble import Competition
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
@@ -49,10 +49,6 @@ class Portfolio(Statistic):
     def competition(self) -> Competition:
         """That of the kernels."""
         return self.kernels.competition
-
-    def components(self, model: Ensemble, points: np.ndarray) -> np.ndarray:  # (N, d) -> (N, M)
-        """Those of the kernels."""
-        return self.kernels.components(model, points)
 
     def log_ratios(
         self, prepared: Any, seed: int, samples: TwoSample, chunk: int | None

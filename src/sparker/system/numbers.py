@@ -34,6 +34,18 @@ def is_number(
     return above < value < below and least <= value <= most and (not whole or int(value) == value)
 
 
+def check_whole(name: str, value: Any, least: int = 1) -> None:
+    """Refuse a setting that is not a whole number."""
+    if not isinstance(value, int | np.integer) or not is_number(value, least=least):
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse a setting that is not a positive number."""
+    if not is_number(value, above=0):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
 def counted(n: int, what: str) -> str:
     """So many things.
 
