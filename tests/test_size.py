@@ -3,7 +3,7 @@
 import pytest
 from tests.size import by_folder
 
-CEILING = 18_000
+CEILING = 17_900
 """Lines of code; lower it when the package has become smaller."""
 
 
