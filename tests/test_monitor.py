@@ -8,7 +8,7 @@ import sparker
 from sparker.calibration.sequential import Sequential
 from sparker.embed import Tfidf
 from sparker.history import FileVersion
-from sparker.monitor import BATCHES, KIND, fewest_toys
+from sparker.monitor import BATCHES, KIND, ROUNDING, fewest_toys
 from sparker.statistics import Mahalanobis
 from sparker.system import archive
 
@@ -125,6 +125,14 @@ def test_the_fewest_toys_do_raise_an_alarm():
     monitor = made(alpha=0.05, looks=2, n_toys=fewest_toys(0.05, 2))
     assert monitor.look(shifted(1) + 5).corrected_p_value == pytest.approx(0.05)
     assert monitor.history[0].alarm
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.001, 0.02])
+def test_no_rounding_takes_the_alarm_of_the_fewest_toys_away(alpha):
+    for looks in range(1, 2000):
+        p_value = 1 / (fewest_toys(alpha, looks) + 1)
+        assert looks * p_value <= alpha * (1 + ROUNDING)
+        assert looks * 2 / (fewest_toys(alpha, looks) + 1) > alpha or looks / alpha < 2
 
 
 @pytest.mark.parametrize(

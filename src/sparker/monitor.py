@@ -44,6 +44,9 @@ KIND = "monitor"
 MAX_LOOKS = 10**8
 """Planned ones; even one toy for each would be too many."""
 
+ROUNDING = 1e-12
+"""Relative; the smallest p-value of the fewest toys must raise an alarm."""
+
 BATCHES = 30
 """Of a larger reference, rows for so many batches are drawn at random for each look."""
 
@@ -158,10 +161,10 @@ class Monitor:
                 f"all {self.looks} planned looks were made; make a monitor with more looks before "
                 "the first one"
             )
-        factor = self.looks or 1
-        result = self._tested(batch, len(rows.points), number, self.alpha / factor)
+        factor, level = self.looks or 1, self.alpha * (1 + ROUNDING)
+        result = self._tested(batch, len(rows.points), number, level / factor)
         corrected = min(1.0, factor * result.p_value)
-        look = Look(number, result, corrected, corrected <= self.alpha)
+        look = Look(number, result, corrected, corrected <= level)
         self.history.append(
             LookRecord(
                 number=number,
@@ -311,7 +314,10 @@ class Monitor:
 
     def _part(self, n_rows: int, seed: int) -> tuple[Table, tuple[str, ...]]:
         """Return the reference rows for a look: a random part if there are very many."""
-        n_all, n = len(self.reference.points), BATCHES * int(self.config.expected or n_rows)
+        n_all, n = (
+            len(self.reference.points),
+            BATCHES * int(np.ceil(self.config.expected or n_rows)),
+        )
         if n >= n_all or self.beside:
             return self.reference, ()
         kept = np.sort(np.random.default_rng([seed, n]).choice(n_all, n, replace=False))
@@ -328,7 +334,7 @@ def fewest_toys(alpha: float, looks: int | None) -> int:
         alpha: the level of all looks together.
         looks: their number.
     """
-    return int(np.ceil((1 if looks is None else looks) / alpha * (1 - 1e-12))) - 1
+    return int(np.ceil((looks or 1) / alpha * (1 - ROUNDING))) - 1
 
 
 def _check_level(alpha: float, looks: int | None) -> None:
