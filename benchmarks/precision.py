@@ -11,11 +11,11 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from common import save
+from experiments.toys import EXPECTED, exponential
 from scipy.spatial.distance import cdist
 from scipy.stats import beta
 
 from sparker import FitConfig
-from sparker.benchmarks import EXPECTED, exponential
 from sparker.engine import TwoSample, fit_many, schedule, stack, two_sample, width_range
 
 ON_CPU = jax.default_backend() == "cpu"

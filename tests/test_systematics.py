@@ -310,7 +310,7 @@ def test_fixed_values_are_those_of_the_systematic_and_are_not_fitted():
         fixed = sparker.test(reference, data, at={"scale": nu}, **declared, **options)
         by_hand = sparker.test(scaled(reference, nu), data, **options)
         assert fixed.p_value == by_hand.p_value
-        np.testing.assert_array_equal(fixed.null.statistics, by_hand.null.statistics)
+        np.testing.assert_array_equal(fixed.null_statistics, by_hand.null_statistics)
         assert fixed.nuisances == ()
         assert fixed.settings["at"] == {"scale": nu}
         assert any(f"not fitted: scale = {nu:g}" in note for note in fixed.notes)
