@@ -121,7 +121,7 @@ def little_memory(monkeypatch):
     room = {"most": 2, "error": exhausted, "from": 0}
 
     def limited(seed, numbers, *args, **settings):
-        if args[3] > room["most"] and max(numbers) >= room["from"]:
+        if args[2] > room["most"] and max(numbers) >= room["from"]:
             raise room["error"]()
         return fit_chunk(seed, numbers, *args, **settings)
 

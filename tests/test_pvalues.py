@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 import sparker
-from sparker.calibration.combine import cauchy, minimum, minimum_and_product, product
+from sparker.calibration.combine import cauchy, harmonic, minimum, minimum_and_product, product
 from sparker.calibration.halves import hypergeometric, inflation, n_above
 from sparker.calibration.pvalues import (
     clopper_pearson,
@@ -350,6 +350,15 @@ def test_a_tie_keeps_what_is_not_finite_all_zeros_and_the_order():
     # Beside a unit that is not their own, large values are none to be rounded.
     beside = np.append(np.full(19, 1e-3), 1e305)[:, None]
     assert tied(beside)[-1] == 1e305
+
+
+def test_the_harmonic_mean_of_very_small_p_values_does_not_overflow():
+    """Scores that were infinite were ties: data far out had p = 0.13."""
+    tiny = np.finfo(float).tiny
+    found = harmonic(np.array([[tiny] * 8, [tiny] * 4 + [1.0] * 4, [4 * tiny] * 8]))
+    assert np.isfinite(found).all()
+    assert found[0] > found[1] > found[2]
+    np.testing.assert_allclose(found[0], -np.log(tiny))
 
 
 def test_scores_are_tied_by_their_own_digits():

@@ -417,21 +417,6 @@ def test_a_verdict_by_a_rule_of_ones_own_is_that_of_its_scores(tmp_path):
         sparker.TestResult.load(path)
 
 
-def far_out(rng, sample):
-    """Four statistics so far out that the sum of one over their p-values is infinite."""
-    return np.exp(np.minimum(50 * np.repeat(mean_shift(rng, sample), 2), 700))
-
-
-def test_a_result_whose_score_is_infinite_is_kept(tmp_path):
-    reference, data = make_samples()
-    stop = {"n_toys": 39, "stop": sparker.Sequential(table=10)}
-    with np.errstate(over="ignore"):
-        result = sparker.test(reference, data + 5, **(QUICK | stop | KINDS["function"]
-                                                      | {"statistic": far_out}))  # fmt: skip
-        assert result.combined_score == np.inf
-        assert sparker.load(saved(result, tmp_path)) == result
-
-
 def test_a_file_that_needs_more_memory_than_there_is_is_not_read(tmp_path, monkeypatch):
     path = saved(result_of(), tmp_path)
     monkeypatch.setattr(archive, "safetensors", None)

@@ -524,7 +524,7 @@ def test_a_result_says_keeps_and_shows_how_far_nuisances_were_pulled(tmp_path):
     assert f'<th scope="row">scale</th><td class="number">{pull.value:+.2f}</td>' in page
     broken = replace(result, nuisances=(pull._replace(error=-1.0),))
     broken.save(tmp_path / "broken.sparker")
-    with pytest.raises(ValueError, match="nuisance parameter 'scale' has no value"):
+    with pytest.raises(ValueError, match=r"Expected `float` >= 0.0 - at `\$.nuisances"):
         sparker.load(tmp_path / "broken.sparker")
 
 

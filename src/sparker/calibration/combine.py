@@ -48,7 +48,8 @@ def harmonic(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)
     >>> harmonic(np.array([[0.5, 0.01], [0.02, 0.02]])).round(2).tolist()
     [3.93, 3.91]
     """
-    return np.log(np.mean(1 / p, axis=1))
+    low = np.min(p, axis=1, keepdims=True)  # beside it, no sum of one over p-values overflows
+    return np.log(np.mean(low / p, axis=1)) - np.log(low[:, 0])
 
 
 def cauchy(p: np.ndarray) -> np.ndarray:  # (n, m) -> (n,)

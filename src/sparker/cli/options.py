@@ -41,7 +41,8 @@ def names_option(
     name: str, help: str, default: tuple[str, ...] = ()
 ) -> Callable[[Command], Command]:
     """An option of names separated by commas, which add up where it is given several times."""
-    return preset(name, multiple=True, callback=comma_lists, default=default, help=help)
+    make = preset if default else click.option
+    return make(name, multiple=True, callback=comma_lists, default=default, help=help)
 
 
 def refuse_repeats(command: click.Command, arguments: list[str], parent: click.Context) -> None:
