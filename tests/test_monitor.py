@@ -11,6 +11,7 @@ from sparker.history import FileVersion
 from sparker.monitor import BATCHES, KIND, ROUNDING, fewest_toys
 from sparker.statistics import Mahalanobis
 from sparker.system import archive
+from sparker.tables import frames
 
 PLAIN = {"statistic": Mahalanobis(), "progress": False}
 """A statistic that fits nothing, so that nothing is compiled."""
@@ -270,6 +271,16 @@ def test_columns_are_found_by_name_and_a_batch_of_others_is_refused():
         monitor.look(table[["x"]][:50])
     assert len(monitor.history) == 1  # what could not be tested is no look
     assert [look.number for look in monitor.watch([table[:40], table[40:80]])] == [2, 3]
+
+
+@pytest.mark.parametrize("kind", [made, lambda: sparker.AnytimeMonitor.start(normal(0, 400))])
+def test_a_batch_in_a_file_is_read_once(kind, tmp_path, monkeypatch):
+    np.save(tmp_path / "batch.npy", normal(1))
+    asked, read = [], frames.read
+    monkeypatch.setattr(frames, "read", lambda path: asked.append(path) or read(path))
+    monitor = kind()
+    monitor.look(tmp_path / "batch.npy")
+    assert len(asked) == len(monitor.history) == 1
 
 
 @pytest.mark.slow

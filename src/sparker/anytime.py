@@ -248,7 +248,7 @@ class AnytimeMonitor:
         rows = as_table("the batch", batch)
         if tested_before(self.history, rows, key, file) is not None:
             return None
-        encoded, noted = more_rows("the batch", batch, self.encoding, self.missing)
+        encoded, noted = more_rows("the batch", rows, self.encoding, self.missing)
         points = encoded.points.astype(float)
         noted = told((*noted, *self._strays(points)), strict=False, caller=2)
         fitted = self.transform(points)

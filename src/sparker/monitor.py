@@ -32,7 +32,7 @@ from sparker.system import archive
 from sparker.system.digest import digest_of_plain
 from sparker.system.numbers import is_number
 from sparker.system.progress import reporter
-from sparker.tables.frames import as_table
+from sparker.tables.frames import as_table, library_of
 from sparker.tables.kinds import as_texts, is_missing
 from sparker.tables.table import Table
 
@@ -162,7 +162,9 @@ class Monitor:
                 "the first one"
             )
         factor, level = self.looks or 1, self.alpha * (1 + ROUNDING)
-        result = self._tested(batch, len(rows.points), number, level / factor)
+        # A frame is handed on as it is, for results in its library; all else was read once now.
+        given = rows if library_of(batch) is None else batch
+        result = self._tested(given, len(rows.points), number, level / factor)
         corrected = min(1.0, factor * result.p_value)
         look = Look(number, result, corrected, corrected <= level)
         self.history.append(
@@ -301,7 +303,7 @@ class Monitor:
             raise ValueError("its looks are not numbered from 1 on")
         return made
 
-    def _tested(self, batch: ArrayLike, n_rows: int, number: int, level: float) -> TestResult:
+    def _tested(self, batch: Any, n_rows: int, number: int, level: float) -> TestResult:
         began = time.perf_counter()
         seed = int(digest_of_plain([int(self.config.seed), number])[:8], 16)
         config = replace(self.config, seed=seed)
