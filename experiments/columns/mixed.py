@@ -1,27 +1,25 @@
 """Tables of numbers, categories, times, yes and no, and missing values: level and power.
 
-    python -m experiments.columns.mixed [--samples 160] [--processes N]
+    python -m experiments.columns.mixed [--processes N] [--seconds 2400]
 
 A table of customers as a company has it, against 300 new rows of which 4 % are strange in one way
 or another. Every sample goes through ``sparker.test`` as a table, and once more with its numbers
-alone, as a test that knows nothing else would have to. Writes ``mixed.json``.
+alone, as a test that knows nothing else would have to. Adds to
+``mixed.json``.
 """
 
-import argparse
-import json
 import os
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments import workers
-
-from sparker.calibration.pvalues import clopper_pearson
-from sparker.system.atomic import whole_file
+from experiments import units
 
 RESULT = Path(__file__).parent / "mixed.json"
 N_REFERENCE, N_DATA, N_PLANTED, N_TOYS, ALPHA = 1500, 300, 12, 99, 0.05
+N_SAMPLES, N_NONE = 40, 160
+"""With something planted, of each kind, and without."""
 NO_NUMBERS = ("city", "plan", "active", "when")
 START = np.datetime64("2026-03-02", "s")
 
@@ -96,14 +94,14 @@ def pair(kind: str, number: int) -> tuple[np.ndarray, np.ndarray]:
     return reference, data[rng.permutation(N_DATA)][rng.permutation(data.dtype.names).tolist()]
 
 
-Work = tuple[str, int]
+SETTINGS = {"n_reference": N_REFERENCE, "n_data": N_DATA, "n_planted": N_PLANTED,
+            "n_toys": N_TOYS, "alpha": ALPHA}  # fmt: skip
 
 
-def measured(work: Work) -> tuple[Work, dict[str, Any]]:
+def measured(kind: str, number: int) -> dict[str, Any]:
     """What is said of one sample."""
     import sparker
 
-    kind, number = work
     reference, data = pair(kind, number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sparker.DataWarning)
@@ -118,68 +116,26 @@ def measured(work: Work) -> tuple[Work, dict[str, Any]]:
         for region in confirmed[:1]
         for one in region.conditions
     }
-    codes = [one.code for one in whole.warnings]
-    return work, {
+    return {
         "p_value": whole.p_value,
         "p_of_numbers": numbers.p_value,
         "region": sorted(named),
         "left_out": [one.name for one in whole.encoding.left_out],
-        "unseen_said": "unseen values" in codes,
-        "warnings": sorted(codes),
+        "warnings": sorted({one.code for one in whole.warnings}),
     }
-
-
-def rate(hits: int, n: int) -> dict[str, Any]:
-    """A share with its exact 95 % interval."""
-    return {"share": hits / n, "interval": list(clopper_pearson(hits, n)), "of": n}
 
 
 def main() -> None:
-    """Measure everything, and count."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=160, help="without anomalies; of others 1/4")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--output", type=Path, default=RESULT)
-    options = parser.parse_args()
+    """Measure what is missing."""
+    options = units.options(__doc__ or "", RESULT).parse_args()
     os.environ["JAX_PLATFORMS"] = "cpu"
-    from sparker.system.versions import versions
-
-    work: list[Work] = [
+    todo = [
         (kind, number)
+        for number in range(N_NONE)
         for kind in KINDS
-        for number in range(options.samples if kind == "none" else options.samples // 4)
+        if kind == "none" or number < N_SAMPLES
     ]
-    with workers.pool(options.processes) as pool:
-        found = dict(pool.imap_unordered(measured, work, 4))
-    table = {}
-    for kind, columns in KINDS.items():
-        own = [value for (of, _), value in found.items() if of == kind]
-        n = len(own)
-        table[kind] = {
-            "found": rate(sum(one["p_value"] <= ALPHA for one in own), n),
-            "found_by_numbers": rate(sum(one["p_of_numbers"] <= ALPHA for one in own), n),
-            "region_names_a_column_of_it": rate(
-                sum(bool({*one["region"]} & {*columns}) for one in own), n
-            ),
-            "unseen_said": sum(one["unseen_said"] for one in own),
-            "identifier_left_out": sum("customer_id" in one["left_out"] for one in own),
-            "others_left_out": sum(len(one["left_out"]) > 1 for one in own),
-            "other_warnings": sum(
-                bool({*one["warnings"]} - {"identifier", "unseen values"}) for one in own
-            ),
-        }
-    record = {
-        "command": "python -m experiments.columns.mixed",
-        "versions": versions(),
-        "n_reference": N_REFERENCE,
-        "n_data": N_DATA,
-        "n_planted": N_PLANTED,
-        "n_toys": N_TOYS,
-        "alpha": ALPHA,
-        "kinds": table,
-    }
-    with whole_file(options.output) as file:
-        file.write((json.dumps(record, indent=1) + "\n").encode())
+    units.run(options, "python -m experiments.columns.mixed", SETTINGS, todo, measured)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,20 @@
 """Numbers that break a correlation, beside categories: power of the default test.
 
-    python -m experiments.columns.swapped [--samples 20] [--processes N]
+    python -m experiments.columns.swapped [--processes N] [--seconds 2400]
 
 Seven correlated, skewed numbers and three categories of 5, 7 and 8 levels. In 3 % of the data rows
 two of the numbers come from another row, so that no column changes by itself. Each pair of samples
 is tested by ``sparker.test`` with default settings and 39 toys, with all columns and with the
-numbers alone. Writes ``swapped.json``.
+numbers alone. Adds to ``swapped.json``.
 """
 
-import argparse
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments import workers
-from experiments.columns.mixed import ALPHA, rate
-
-from sparker.system.atomic import whole_file
+from experiments import units
+from experiments.columns.mixed import ALPHA
 
 RESULT = Path(__file__).parent / "swapped.json"
 N_REFERENCE, N_DATA, N_TOYS = 2000, 400, 39
@@ -27,7 +23,9 @@ NUMBERS = [f"number {i}" for i in range(7)]
 LEVELS = (5, 7, 8)
 NOISE = 0.05
 """Of each number, in units of the factors that it shares with others."""
-FIRST_SEED = 100
+FIRST_SEED, N_SAMPLES = 100, 40
+SETTINGS = {"n_reference": N_REFERENCE, "n_data": N_DATA, "n_swapped": N_SWAPPED,
+            "n_toys": N_TOYS, "alpha": ALPHA}  # fmt: skip
 
 
 def rows(rng: np.random.Generator, n: int, noise: float) -> dict[str, np.ndarray]:
@@ -62,35 +60,15 @@ def measured(number: int) -> dict[str, Any]:
     how: dict[str, Any] = {"n_toys": N_TOYS, "seed": number, "explain": False}
     whole = sparker.test(reference, data, **how)
     alone = sparker.test(reference, data, columns=NUMBERS, **how)
-    return {"p": whole.p_value, "p_of_numbers": alone.p_value, "notes": list(whole.notes)}
+    return {"p_value": whole.p_value, "p_of_numbers": alone.p_value, "notes": list(whole.notes)}
 
 
 def main() -> None:
-    """Test all pairs, and count."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--output", type=Path, default=RESULT)
-    options = parser.parse_args()
+    """Measure what is missing."""
+    options = units.options(__doc__ or "", RESULT).parse_args()
     os.environ["JAX_PLATFORMS"] = "cpu"
-    from sparker.system.versions import versions
-
-    with workers.pool(options.processes) as pool:
-        found = pool.map(measured, range(options.samples), 1)
-    record = {
-        "command": "python -m experiments.columns.swapped",
-        "versions": versions(),
-        "n_reference": N_REFERENCE,
-        "n_data": N_DATA,
-        "n_swapped": N_SWAPPED,
-        "n_toys": N_TOYS,
-        "alpha": ALPHA,
-        "found": rate(sum(one["p"] <= ALPHA for one in found), len(found)),
-        "found_by_numbers": rate(sum(one["p_of_numbers"] <= ALPHA for one in found), len(found)),
-        "notes": sorted({note for one in found for note in one["notes"]}),
-    }
-    with whole_file(options.output) as file:
-        file.write((json.dumps(record, indent=1) + "\n").encode())
+    todo = [(number,) for number in range(N_SAMPLES)]
+    units.run(options, "python -m experiments.columns.swapped", SETTINGS, todo, measured)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,18 @@
 """The tables of docs/tables.md, from the results: ``python -m experiments.columns.tables``."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from experiments.columns.mixed import KINDS
 from experiments.record import filled
+
+from sparker.calibration.pvalues import clopper_pearson
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "tables.md"
+LEVELS = (0.01, 0.05, 0.1, 0.2)
 
 
 def identifiers(result: dict[str, Any]) -> list[str]:
@@ -37,9 +43,12 @@ def identifiers(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _share(one: dict[str, Any]) -> str:
-    low, high = one["interval"]
-    return f"{one['share']:.2f} ({low:.2f} to {high:.2f})"
+def _share(hits: Iterable[bool], digits: int = 2) -> str:
+    """A share with its exact 95 % interval."""
+    found = [*hits]
+    low, high = clopper_pearson(sum(found), len(found))
+    shown = (f"{one:.{digits}f}" for one in (np.mean(found), low, high))
+    return "{} ({} to {})".format(*shown)
 
 
 def mixed(result: dict[str, Any]) -> list[str]:
@@ -48,47 +57,60 @@ def mixed(result: dict[str, Any]) -> list[str]:
         "| planted | samples | found | by numbers alone | a confirmed region names the column |",
         "|---|---|---|---|---|",
     ]
-    for kind, one in result["kinds"].items():
-        region = "-" if kind == "none" else _share(one["region_names_a_column_of_it"])
+    alpha = result["settings"]["alpha"]
+    for kind, columns in KINDS.items():
+        units = [one for key, one in result["units"].items() if key.startswith(f"{kind}; ")]
+        region = "-" if kind == "none" else _share(bool({*one["region"]} & {*columns})
+                                                   for one in units)  # fmt: skip
         lines.append(
-            f"| {kind} | {one['found']['of']} | {_share(one['found'])} | "
-            f"{_share(one['found_by_numbers'])} | {region} |"
+            f"| {kind} | {len(units)} | {_share(one['p_value'] <= alpha for one in units)} | "
+            f"{_share(one['p_of_numbers'] <= alpha for one in units)} | {region} |"
         )
     return lines
 
 
 def level(result: dict[str, Any]) -> list[str]:
     """How often p-values are at or below a level, without anomalies."""
-    levels = list(result["levels"]["numbers"])
-    lines = [f"| without anomalies | samples | {' | '.join(f'p <= {x}' for x in levels)} |"]
-    lines.append("|---" * (2 + len(levels)) + "|")
-    for side, found in result["levels"].items():
-        cells = [f"{x['share']:.3f} ({x['interval'][0]:.3f} to {x['interval'][1]:.3f})"
-                 for x in found.values()]  # fmt: skip
-        n = next(iter(found.values()))["of"]
-        lines.append(f"| {side} | {n} | {' | '.join(cells)} |")
+    lines = [f"| without anomalies | samples | {' | '.join(f'p <= {x:g}' for x in LEVELS)} |"]
+    lines.append("|---" * (2 + len(LEVELS)) + "|")
+    for side in ("numbers", "all columns"):
+        found = [one[side] for one in result["units"].values() if side in one]
+        cells = (_share((p <= level for p in found), 3) for level in LEVELS)
+        lines.append(f"| {side} | {len(found)} | {' | '.join(cells)} |")
     return lines
 
 
 def swapped(result: dict[str, Any]) -> list[str]:
     """Power on numbers that break a correlation, with categories and without."""
     lines = ["| compared | samples | found |", "|---|---|---|"]
-    for name, key in (("all columns", "found"), ("the numbers alone", "found_by_numbers")):
-        one = result[key]
-        lines.append(f"| {name} | {one['of']} | {_share(one)} |")
+    units, alpha = result["units"].values(), result["settings"]["alpha"]
+    for name, key in (("all columns", "p_value"), ("the numbers alone", "p_of_numbers")):
+        lines.append(f"| {name} | {len(units)} | {_share(one[key] <= alpha for one in units)} |")
     return lines
 
 
 def spread(result: dict[str, Any]) -> list[str]:
-    """Power by the spread of flags."""
-    spreads = list(result["mean"])
-    lines = [f"| planted, {result['samples']} samples | {' | '.join(spreads)} |"]
-    lines.append("|---" * (1 + len(spreads)) + "|")
-    for plant, found in result["plants"].items():
-        shares = " | ".join(f"{one['share']:.2f}" for one in found.values())
-        lines.append(f"| {plant} | {shares} |")
-    means = " | ".join(f"{one:.3f}" for one in result["mean"].values())
-    return [*lines, f"| mean | {means} |"]
+    """Power by the spread of flags, on the samples that were tested with every spread."""
+    found: dict[tuple[str, str], dict[str, bool]] = {}
+    for unit, one in result["units"].items():
+        plant, used, number = unit.split("; ")
+        hit = one["p_value"] <= result["settings"]["alpha"]
+        found.setdefault((plant, number), {})[used] = hit
+    spreads = sorted({used for one in found.values() for used in one}, key=float)
+    whole = {
+        key: [one[x] for x in spreads] for key, one in found.items() if len(one) == len(spreads)
+    }
+    hits = {
+        plant: [one for (of, _), one in whole.items() if of == plant]
+        for plant in dict.fromkeys(of for of, _ in whole)
+    }
+    shares = {plant: np.mean(one, axis=0) for plant, one in hits.items()}
+    lines = [f"| planted | samples | {' | '.join(spreads)} |", "|---" * (2 + len(spreads)) + "|"]
+    for plant, share in shares.items():
+        cells = " | ".join(f"{one:.2f}" for one in share)
+        lines.append(f"| {plant} | {len(hits[plant])} | {cells} |")
+    means = " | ".join(f"{one:.3f}" for one in np.mean([*shares.values()], axis=0))
+    return [*lines, f"| mean | {sum(map(len, hits.values()))} | {means} |"]
 
 
 BLOCKS = {
