@@ -1,4 +1,4 @@
-"""Phrases that are not the field's words: ``python -m tests.words FILE...`` prints where they are."""
+"""Phrases that are not the field's words: ``python -m tests.words FILE...`` lists them."""
 
 import re
 import sys
