@@ -100,7 +100,7 @@ TESTS: dict[str, Callable[[], Any]] = {
 
 def outcome(result: Any) -> dict[str, Any]:
     """Return the plain numbers of a result; nothing else here depends on how it is made."""
-    components = [(one.family, float(one.scale)) for one in result.readings]
+    components = [(one.family, float(one.scale)) for one in result.component_tests]
     table = np.vstack([result.statistics, result.null_statistics])  # (1 + B, K)
     regions, columns = result.regions(), result.columns()
     return {

@@ -73,7 +73,7 @@ def prepare(method, points: np.ndarray):
 
 def scales(prepared) -> np.ndarray:
     """The bandwidths that it reads off."""
-    return np.array([reading.scale for reading in prepared.readings])
+    return np.array([reading.scale for reading in prepared.component_tests])
 
 
 def evaluate(method, batch: TwoSample, points=None, chunk: int = 2, seed: int = 0) -> np.ndarray:
@@ -400,7 +400,7 @@ def test_a_toy_does_not_depend_on_its_company(method, n_features):
     prepared = prepare(method, batch.points)
     (last,) = prepared.chunks(0, Toys(batch.toys), [2], 2)
     np.testing.assert_allclose(last.statistics[0], whole[2], rtol=1e-6)
-    assert last.statistics.shape == (1, max(len(prepared.readings), 1))
+    assert last.statistics.shape == (1, max(len(prepared.component_tests), 1))
 
 
 @by_method

@@ -90,7 +90,7 @@ def test_no_anomaly_is_not_found():
     X = np.random.default_rng(1).normal(size=(N_REFERENCE + N_DATA, 2))
     model = SparKer(**SETTINGS).fit(X, planted()[1])
     assert model.p_value_ == model.result_.p_value > 0.1
-    assert model.p_value_ > model.result_.p_by_reading.min()  # it pays for the choice
+    assert model.p_value_ > model.result_.p_by_component_test.min()  # it pays for the choice
 
 
 def test_is_the_test(fitted):

@@ -67,8 +67,12 @@ def test_a_family_that_is_not_finite_is_named_and_the_others_decide(lost, where,
     assert result.n_failed == 0
     assert where in result.summary()
     if lost(0):
-        assert result.decided.family != "shifts"
-        assert result.p_by_reading[result.of_family("shifts")].tolist() == [1, 1, 1]
+        assert result.decided.family != "mean and variance shift"
+        assert result.p_by_component_test[result.of_family("mean and variance shift")].tolist() == [
+            1,
+            1,
+            1,
+        ]
     result.report(tmp_path / "report.html")
     result.save(tmp_path / "result.sparker")
     again = sparker.load(tmp_path / "result.sparker")

@@ -26,7 +26,7 @@ from sparker.findings.interpret import _score_counts
 from sparker.findings.power import Power, PowerStudy
 from sparker.monitor import Look
 from sparker.plots.style import kernel_style
-from sparker.statistics import Reading, kernels
+from sparker.statistics import Component, kernels
 
 N_REFERENCE, N_DATA, N_TOYS = 200, 50, 11
 HOSTILE = [
@@ -92,13 +92,13 @@ def smallest(result):
     return dataclasses.replace(
         result,
         widths=result.widths[one],
-        readings=result.readings[one],
-        p_by_reading=result.p_by_reading[one],
-        p_by_family=result.p_by_reading[one],
+        component_tests=result.component_tests[one],
+        p_by_component_test=result.p_by_component_test[one],
+        p_by_family=result.p_by_component_test[one],
         statistics=result.statistics[one],
         null_statistics=result.null_statistics[:, one],
         best=0,
-        best_reading=0,
+        best_component_test=0,
         models=Ensemble(mu[one, one, one], a[one, one], sigma[one]),
         data_components=result.data_components[:, one],
         reference_components=result.reference_components[:, one],
@@ -267,7 +267,7 @@ def test_what_overlaps_differs_without_colour_too(result):
     lines = plots.trajectories(result)
     assert len({line.get_linestyle() for line in lines}) == 3
     assert len({line.get_marker() for line in lines}) == 3
-    shown = dataclasses.replace(result, best_reading=1)
+    shown = dataclasses.replace(result, best_component_test=1)
     each, *_, clearest, together, _ = plots.p_across_widths(shown)
     assert (each.get_linestyle(), together.get_linestyle()) == ("-", "--")
     assert each.get_markersize() < clearest.get_markersize()
@@ -313,7 +313,7 @@ def test_null_distribution(result):
             inside |= result.null_combined_score == edges[7]
         assert inside.sum() == n
     statistics = np.concatenate([result.statistics[None], result.null_statistics])
-    families = [reading.family for reading in result.readings]
+    families = [reading.family for reading in result.component_tests]
     score = graded_score(sparker.harmonic, statistics, families)[0]
     np.testing.assert_allclose(line.get_xdata(), score)
     ax = bars.axes
@@ -354,7 +354,7 @@ def test_null_distribution_where_something_is_missing_or_all_the_same(result):
 
 def test_p_across_widths(result):
     of_kernels = 5  # the shape at the second of three widths, say
-    result = dataclasses.replace(result, best_reading=of_kernels)
+    result = dataclasses.replace(result, best_component_test=of_kernels)
     *families, clearest, together, floor = plots.p_across_widths(result)
     each = families[0]
     above = np.sum(result.null_statistics >= result.statistics, axis=0)
@@ -395,8 +395,9 @@ def test_columns_of_another_statistic_are_all_shown(without_kernels):
 def test_widths_are_labelled_whatever_their_range(widths, result):
     n = len(widths)
     some = dataclasses.replace(
-        result, widths=np.array(widths), p_by_reading=np.full(n, 0.5), best=0, best_reading=0,
-        readings=tuple(Reading("all kernels", width) for width in widths),
+        result, widths=np.array(widths), p_by_component_test=np.full(n, 0.5), best=0,
+        best_component_test=0,
+        component_tests=tuple(Component("kernels", width) for width in widths),
         p_by_family=np.full(1, 0.5),
         models=Ensemble(np.zeros((n, 1, 1)), np.zeros((n, 1)), np.array(widths)),
     )  # fmt: skip

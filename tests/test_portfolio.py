@@ -9,7 +9,7 @@ from sparker.calibration.combine import harmonic, minimum
 from sparker.calibration.pvalues import p_values, rank
 from sparker.engine import Toys, TwoSample
 from sparker.engine.preprocess import Transform
-from sparker.statistics import Edges, Neighbours, Portfolio, Reading, Shifts
+from sparker.statistics import Component, Edges, Neighbours, Portfolio, Shifts
 from sparker.statistics.kernels import KernelStatistic
 from sparker.statistics.nearest import nearest
 from sparker.statistics.neighbours import CROWDS, LONELY
@@ -215,12 +215,13 @@ def test_the_default_looks_in_all_ways():
         rng.normal(size=(200, 2)), rng.normal(size=(50, 2)), n_toys=9, explain=False
     )
     assert result.families == (
-        *sparker.engine.FAMILIES, "neighbours", "lonely", "edges", "shifts",
+        *sparker.engine.FAMILIES, "k-NN counts", "k-NN distance", "marginal tails",
+        "mean and variance shift",
     )  # fmt: skip
     assert len(result.p_by_family) == 8
-    assert result.p_by_reading.shape == (len(result.readings),)
-    assert result.null_statistics.shape == (9, len(result.readings))
-    assert isinstance(result.decided, Reading)
+    assert result.p_by_component_test.shape == (len(result.component_tests),)
+    assert result.null_statistics.shape == (9, len(result.component_tests))
+    assert isinstance(result.decided, Component)
     smallest = result.p_by_family.min()
     assert result.p_by_family[result.families.index(result.decided.family)] == smallest
 
@@ -231,9 +232,9 @@ def test_a_shift_is_seen_and_said_so():
         rng.normal(size=(1500, 6)), rng.normal(size=(400, 6)) + 0.2, n_toys=50, explain=False
     )
     assert result.p_value <= 0.02
-    at = result.families.index("shifts")
+    at = result.families.index("mean and variance shift")
     assert result.p_by_family[at] <= 0.02
-    assert "shifts" in {one["family"] for one in result.to_dict()["families"]}
+    assert "mean and variance shift" in {one["family"] for one in result.to_dict()["families"]}
 
 
 def test_annealed_kernels_stay_alone():

@@ -705,7 +705,7 @@ def test_principal_coordinates_are_explained_where_they_can_be():
     ],
 )
 def test_widths_are_given_with_what_they_are_measured_in(result, preprocess, label):
-    found = dataclasses.replace(result, preprocess=preprocess, best_reading=0)
+    found = dataclasses.replace(result, preprocess=preprocess, best_component_test=0)
     plots = report.figures.across_widths(found)
     assert {plot.xaxis[0].axis_label for plot in plots.values()} == {label}
 

@@ -398,7 +398,10 @@ def test_a_verdict_is_that_of_the_toys_beside_it(kind, tmp_path):
         ({"interval": (0.9, 0.1)}, "interval of its p-value is 0.9 to 0.1"),
         ({"interval": (-1.0, 2.0)}, r"Expected `float` >= 0.0 - at `\$.interval"),
         ({"combine": "product" if kind != "function" else "minimum"}, "what its toys give|is"),
-        ({"p_by_reading": result.p_by_reading * 0.9}, "p_by_reading is not what its toys give"),
+        (
+            {"p_by_component_test": result.p_by_component_test * 0.9},
+            "p_by_component_test is not what its toys give",
+        ),
         ({"p_by_family": result.p_by_family * 0.9}, "p_by_family is not what its toys give"),
         ({"combined_scores": result.combined_scores[:0]}, "it has no rows or no toys"),
         ({"null_statistics": result.null_statistics + np.inf}, "n_failed is 0, and"),
@@ -463,7 +466,8 @@ def test_a_result_is_json(kind):
     found = result_of(kind).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["p_value"] == result_of(kind).p_value
-    assert sum(len(one["readings"]) for one in found["families"]) == len(result_of(kind).readings)
+    n = sum(len(one["component_tests"]) for one in found["families"])
+    assert n == len(result_of(kind).component_tests)
 
 
 def test_the_result_of_the_least_anomalous_sample_is_json_too(tmp_path):
@@ -489,7 +493,7 @@ def test_the_dictionary_counts_as_the_result_does():
     assert found["width"] == result.widths[result.best]
     assert found["decided"] == {"family": result.decided[0], "scale": result.decided[1]}
     assert [one["family"] for one in found["families"]] == list(result.families)
-    at_best = found["families"][0]["readings"][result.best]
+    at_best = found["families"][0]["component_tests"][result.best]
     assert at_best["value"] == result.t[result.best]
     assert at_best["null_median"] == np.median(result.null_t[:, result.best])
     assert at_best["null_95"] == np.quantile(result.null_t[:, result.best], 0.95)
@@ -573,7 +577,7 @@ def test_other_statistics_have_no_model():
     result = result_of("function")
     assert result.models is result.data_log_ratio is result.reference_log_ratio is None
     assert not len(result.widths)
-    assert [reading.scale for reading in result.readings] == [0, 1]
+    assert [reading.scale for reading in result.component_tests] == [0, 1]
     for ask in ("model", "locations"):
         with pytest.raises(ValueError, match="fits no kernels: there is no model"):
             getattr(result, ask)
@@ -597,12 +601,12 @@ def test_a_tail_is_fitted_to_the_toys_of_the_result():
         result_of().tail_fit()
     rng = np.random.default_rng(1)
     result = result_of()
-    n = len(result.readings)
+    n = len(result.component_tests)
     toys, t = rng.gumbel(size=(1000, n)), np.full(n, 9.0)
     more = dataclasses.replace(result, statistics=t, null_statistics=toys)
     found = more.tail_fit()
     rule = more.combine
-    families = [reading.family for reading in result.readings]
+    families = [reading.family for reading in result.component_tests]
     assert found == sparker.calibration.tail.fit_tail(t, toys, rule, families=families)
     other = dataclasses.replace(more, combine="mine")
     with pytest.raises(ValueError, match="not mine"):

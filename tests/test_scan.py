@@ -367,7 +367,7 @@ def test_toys_of_every_exact_scheme_explore(settings):
     for widths in (None, sparker.WidthConfig(steps=20, n_widths=2)):
         config = sparker.TestConfig(n_toys=2, widths=widths, **settings)
         prepared = prepare(reference, data, config).plan.prepared
-        families = dict.fromkeys(reading.family for reading in prepared.statistic.readings)
+        families = dict.fromkeys(reading.family for reading in prepared.statistic.component_tests)
         assert tuple(families)[:4] == sparker.engine.FAMILIES
 
 

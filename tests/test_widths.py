@@ -145,6 +145,6 @@ def test_the_papers_settings_are_the_papers():
     result = sparker.test(
         points[:250], points[250:], n_toys=5, **sparker.presets.paper("jets", steps=50)
     )
-    assert result.families == ("all kernels",)
+    assert result.families == ("kernels",)
     with pytest.raises(ValueError, match=r"one of .*Dante"):
         sparker.presets.paper("dogs")

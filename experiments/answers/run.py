@@ -123,7 +123,7 @@ def _log_ratio(result: Any) -> np.ndarray:
     """The log ratio alone, at the width at which all kernels together stand out most."""
     from sparker.engine.ensemble import Ensemble, log_ratio
 
-    p = result.p_by_reading[result.of_family(result.families[0])]
+    p = result.p_by_component_test[result.of_family(result.families[0])]
     beyond = result.t - np.nanmean(result.null_t, axis=0)
     width = int(np.argmax(np.where(p == p.min(), beyond, -np.inf)))
     model = Ensemble(*(array[width] for array in result.models))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from experiments.answers.problems import Draw, problems
-from experiments.kernels.readings import Ask, Labels, all_readings, main_readings
+from experiments.kernels.component_tests import Ask, Labels, all_readings, main_readings
 from experiments.kernels.summary import summary
 from experiments.power.product import numbers
 from experiments.power.product_summary import as_text
@@ -100,7 +100,7 @@ def measured(draw: Draw, n_planted: int, number: int) -> dict[str, np.ndarray]:
                 for one in statistic.company  # type: ignore[attr-defined]
             ]
             found["default"] = np.concatenate([read.reshape(len(read), -1), *company], 1)
-    return found | {"families": np.array([one.family for one in statistic.readings])}
+    return found | {"families": np.array([one.family for one in statistic.component_tests])}
 
 
 def _labels(batch: Any, labelling: int) -> Labels:

@@ -259,7 +259,7 @@ def p_values(
         else:
             one = {"all four": result.p_value}
             if "stop" not in arguments:
-                one |= dict(zip(NAMES, result.p_by_reading.tolist(), strict=True))
+                one |= dict(zip(NAMES, result.p_by_component_test.tolist(), strict=True))
         for statistic, p in one.items():
             found.setdefault(statistic, []).append(p)
     return {statistic: np.array(p) for statistic, p in found.items()}

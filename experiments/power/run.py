@@ -212,7 +212,7 @@ def prepare(way: Setting | Peer, problem: Problem) -> Prepared:
 def by_family(prepared: Prepared, chunks: Iterable[Chunk]) -> np.ndarray:  # (n, m, r)
     """What kernels read off, r statistics at each of m widths; of others, m numbers of one kind."""
     values = np.concatenate([np.asarray(chunk.statistics) for chunk in chunks])
-    counts = Counter(families_of(prepared.readings)).values()
+    counts = Counter(families_of(prepared.component_tests)).values()
     n_families = max(1, len(counts)) if len(set(counts)) <= 1 else 1
     return values.reshape(len(values), -1, n_families)
 
@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found, made = kept(options.keep, label, way.statistic, n, fit)
             return found
 
-        families = tuple(families_of(prepare(way, problem).readings))
+        families = tuple(families_of(prepare(way, problem).component_tests))
         found = judge(problem, run, verdicts(name, families), n)
         if name == DEFAULT and problem.oracle is not None:
             found["oracle"] = oracle(problem, n)

@@ -38,7 +38,7 @@ def both(name: str, number: int) -> dict[str, Any]:
             reference, data, seed=number, n_toys=N_TOYS, explain=False, progress=False
         )
     table = np.vstack([result.statistics, result.null_statistics])
-    families = families_of(result.readings)
+    families = families_of(result.component_tests)
     ranked = STOP.rank(table, sparker.harmonic, complete=True, families=families)
     assert ranked is not None
     everything = rank(table, sparker.harmonic, families)

@@ -38,13 +38,15 @@ class TestConfig:
 
     __test__ = False  # not a test case, whatever pytest makes of the name
 
+    alpha: float | None = None
+    """Level of the decision: the difference is significant if p <= alpha (default: 0.05)."""
     n_toys: int = 300
-    """Number of anomaly-free experiments; p-values go down to one over this + 1. To be chosen
-    beforehand: raised until p is small, it makes p-values too small."""
+    """Number of toys N; the smallest possible p-value is 1/(N+1). To be chosen beforehand: raised
+    until p is small, it makes p-values too small."""
     seed: int = 0
     """Decides the toys and the fits; the same seed gives the same p-value."""
     null: str | Scheme = "permutation"
-    """How anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``."""
+    """How toys are made, ``"permutation"`` or ``Simulator(source)``."""
     columns: Sequence[str] | None = None
     """The columns to compare, by name; all that both samples have if left out."""
     ignore: Sequence[str] = ()
@@ -96,7 +98,7 @@ class TestConfig:
     preprocess: Preprocess = decorrelate
     """``decorrelate``, ``standardise``, ``whiten`` or ``unchanged``."""
     combine: Combination = harmonic
-    """How the ways to look become one test: ``harmonic``, ``minimum``, ``minimum_and_product``,
+    """How the component tests become one test: ``harmonic``, ``minimum``, ``minimum_and_product``,
     ``product``, ``cauchy``."""
     statistic: AnyStatistic | None = None
     """Another statistic than SparKer's, of ``sparker.statistics`` or a function (rng, sample) -> t;
@@ -125,6 +127,7 @@ class TestConfig:
     def _problems(self) -> list[str]:
         found = []
         numbers: dict[str, tuple[str, dict[str, Any]]] = {
+            "alpha": ("a number between 0 and 1", {"above": 0, "below": 1}),
             "n_toys": (f"a whole number from 1 to {MAX_TOYS:,}",
                        {"least": 1, "most": MAX_TOYS, "whole": True}),
             "seed": ("a whole number between 0 and 2**32 - 1",
@@ -212,7 +215,7 @@ class TestConfig:
     @property
     def features(self) -> set[str]:
         """What may not go with something else, see ``sparker.together``."""
-        names = ("expected", "groups", "strata", "config", "widths", "statistic", "stop", "store")
+        names = ("alpha", "expected", "groups", "strata", "config", "widths", "statistic", "stop", "store")
         given = {name for name in (*names, "cluster") if getattr(self, name) is not None}
         given |= {"normalisation"} if self.normalisation is not None else set()
         given |= {"systematics"} if self.systematics or self.normalisation is not None else set()
@@ -263,6 +266,12 @@ class TestKeywords(TypedDict, total=False):
     progress: Progress | None
     chunk: int | None
     cluster: "Client | None"
+
+
+class DecidedKeywords(TestKeywords, total=False):
+    """Those of calls without a level of their own."""
+
+    alpha: float | None
 
 
 def from_keywords(keywords: dict[str, Any]) -> TestConfig:

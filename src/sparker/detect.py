@@ -17,7 +17,8 @@ from sparker.calibration.plan import Plan, Recipe, describe
 from sparker.calibration.pvalues import Ranked, rank
 from sparker.calibration.settings import plain
 from sparker.calibration.toys import Executor, Table
-from sparker.config import TestConfig, TestKeywords, defaults, from_keywords
+from sparker.config import TestConfig, DecidedKeywords, defaults, from_keywords
+from sparker.findings.decision import Level
 from sparker.findings.explain import Answers, UnexplainedError, explain
 from sparker.findings.interpret import interpret
 from sparker.intake import Intake, two_samples
@@ -34,7 +35,7 @@ AS_IF_KNOWN = (
 )
 
 
-def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]) -> TestResult:
+def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[DecidedKeywords]) -> TestResult:
     """Test whether ``data`` come from the distribution of ``reference``; say where they do not.
 
     The result says how sure that is, how many rows are anomalous at least, where they are and which
@@ -44,8 +45,8 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[TestKeywords]
         reference: anomaly-free rows, several times as many as data rows if possible: an array
             (N_R, d), a data frame, columns by name, or a file.
         data: the rows in question, with the same columns, in any order where they have names.
-        **settings: how, as ``sparker.TestConfig`` explains them one by one: ``n_toys``, ``seed``,
-            ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``, ``images``,
+        **settings: how, as ``sparker.TestConfig`` explains them one by one: ``alpha``, ``n_toys``,
+            ``seed``, ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``, ``images``,
             ``embed``, ``strict``, ``reference_weights``, ``expected``, ``systematics``,
             ``normalisation``, ``at``, ``groups``, ``strata``, ``config``, ``widths``,
             ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
@@ -74,9 +75,17 @@ def conclude(
     began: float,
     on_progress: Callable[[float], None],
     *,
-    explain_up_to: float = 1.0,
+    level: Level | None = None,
 ) -> TestResult:
-    """Make the toys and say what they tell; how many and where only up to such a p-value."""
+    """Make the toys, rank the data among them, and find the answers.
+
+    Args:
+        experiment: The test.
+        began: When, by ``time.perf_counter``.
+        on_progress: Called with the number of toys that are made.
+        level: The level of a call that has one of its own: answers are then found only where the
+            difference is significant.
+    """
     prepared = time.perf_counter()
     # Number 0 is the fit to the data, the others to anomaly-free toys.
     table = experiment.run(
@@ -90,9 +99,10 @@ def conclude(
     ranked = experiment.rank(table)
     assert ranked is not None  # all toys are there, or stop said so
     timings = {"prepare": prepared - began, "toys": time.perf_counter() - prepared}
-    if ranked.p_value > explain_up_to:
+    if level is not None and ranked.p_value > level.alpha:
         experiment = experiment._replace(config=replace(experiment.config, explain=False))
-    return experiment.result(table, ranked, timings, began)
+    found = experiment.result(table, ranked, timings, began)
+    return found if level is None else replace(found, level=level)
 
 
 def _with_settings(function: Callable[..., Any], *positional: str) -> None:
@@ -121,7 +131,7 @@ def run_toys(
     Stores that several machines filled are brought together by ``merge``, and ``test`` with the
     merged store then finds everything done.
     """
-    for name in ("combine", "stop"):  # of the verdict, not of the toys
+    for name in ("alpha", "combine", "stop"):  # of the decision, not of the toys
         settings.pop(name, None)
     config = from_keywords({**settings, "store": store})
     together.check({*config.features, "some toys"})
@@ -172,7 +182,7 @@ class Experiment(NamedTuple):
         stop, combine = self.config.stop, self.config.combine
         if not (complete or (stop is not None and n)):
             return None
-        families = families_of(self.plan.prepared.statistic.readings)
+        families = families_of(self.plan.prepared.statistic.component_tests)
         measured = table.first(n)
         if stop is not None:
             return stop.rank(measured, combine, complete=complete, families=families)
@@ -195,7 +205,7 @@ class Experiment(NamedTuple):
         unexplained: tuple[str, ...] = ()
         if config.explain:
             try:
-                answers = self.explain(ranked.p_value, table.lowered_to)
+                answers = self.explain(table.lowered_to)
             except UnexplainedError as error:
                 unexplained = (str(error),)
             except Exception as error:  # hours of toys are not lost for what is said beside them
@@ -218,6 +228,8 @@ class Experiment(NamedTuple):
             **found,
             **self.intake.of_result,
             answers=answers,
+            level=Level.of(config.alpha),
+            n_toys_asked=self.n_toys,
             nuisances=self.pulls,
             preprocess=plain(config.preprocess),
             combine=plain(config.combine),
@@ -229,13 +241,12 @@ class Experiment(NamedTuple):
         )
         return result.with_pictures(self.intake.pictures)
 
-    def explain(self, p_value: float, lowered_to: int | None) -> Answers:
+    def explain(self, lowered_to: int | None) -> Answers:
         """How many, where, which rows, which columns; of fits at a time, no more than fit."""
         return explain(
             self.observed,
             self.statistic,
             self.plan.prepared,
-            p_value,
             seed=int(self.config.seed),
             chunk=None if callable(self.chunk) else lowered_to or self.chunk,
             group_rows=self.config.scheme.group_rows,

@@ -23,8 +23,8 @@ from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import plain
 from sparker.config import TestConfig, TestKeywords, from_keywords
 from sparker.detect import conclude, prepare
+from sparker.findings.decision import Level
 from sparker.findings.many import Many, SampleOutcome
-from sparker.findings.words import LEVEL
 from sparker.result import TestResult
 from sparker.system.numbers import is_number
 from sparker.system.progress import OnProgress, reporter
@@ -76,7 +76,7 @@ def test_many(
             all samples have. ``store`` has a folder for each sample: a call that was ended goes on.
             Toys stop early unless ``stop=None``; without ``n_toys`` there are as many as one
             sample alone needs to be listed, 300 at least. ``explain`` is about samples whose
-            p-value is at most ``fdr`` or 5 %, for only these can be listed.
+            p-value is at most ``fdr``, for no others are listed.
 
     Returns:
         A line for each sample, ranked.
@@ -108,7 +108,7 @@ def test_many(
         rows = as_table("reference", reference)
     outcomes, common = {}, None
     try:
-        for name, found in _one_by_one(rows, given, config, max(fdr, LEVEL)):
+        for name, found in _one_by_one(rows, given, config, Level(fdr, given=True, by_itself=True)):
             seed = seed_of(config, name)
             if isinstance(found, Exception):
                 outcomes[name] = SampleOutcome.failed(name, seed, _said(found))
@@ -142,7 +142,7 @@ test_many.__test__ = False  # type: ignore[attr-defined]  # no test case, whatev
 
 
 def _one_by_one(
-    reference: Any, given: Mapping[str, Any], config: TestConfig, explain_up_to: float
+    reference: Any, given: Mapping[str, Any], config: TestConfig, level: Level
 ) -> Iterator[Outcome]:
     """Each sample with toys of its own, exactly as ``sparker.test`` would."""
     n_each = int(config.n_toys) + 1
@@ -152,7 +152,7 @@ def _one_by_one(
             own = replace(config, seed=seed_of(config, name), store=folder)
             yield (
                 name,
-                _tested(reference, given, name, own, place * n_each, on_progress, explain_up_to),
+                _tested(reference, given, name, own, place * n_each, on_progress, level),
             )
             on_progress((place + 1) * n_each)
 
@@ -164,7 +164,7 @@ def _tested(
     config: TestConfig,
     n_before: int,
     on_progress: OnProgress,
-    explain_up_to: float,
+    level: Level,
 ) -> TestResult | Exception:
     """One sample by itself, or what went wrong."""
     began = time.perf_counter()
@@ -175,7 +175,7 @@ def _tested(
                 experiment,
                 began,
                 lambda done: on_progress(n_before + done),
-                explain_up_to=explain_up_to,
+                level=level,
             )
     except FAULTS as error:
         return error

@@ -24,6 +24,7 @@ from sparker.calibration.sequential import Sequential
 from sparker.config import TestConfig, TestKeywords, from_keywords
 from sparker.detect import conclude, prepare
 from sparker.embed import Remembered
+from sparker.findings.decision import Level
 from sparker.history import FileVersion, LookRecord, tested_before
 from sparker.intake import embedded_column, one_sample
 from sparker.monitor_file import SavedMonitor
@@ -164,7 +165,7 @@ class Monitor:
         factor, level = self.looks or 1, self.alpha * (1 + ROUNDING)
         # A frame is handed on as it is, for results in its library; all else was read once now.
         given = rows if library_of(batch) is None else batch
-        result = self._tested(given, len(rows.points), number, level / factor)
+        result = self._tested(given, len(rows.points), number)
         corrected = min(1.0, factor * result.p_value)
         look = Look(number, result, corrected, corrected <= level)
         self.history.append(
@@ -303,14 +304,15 @@ class Monitor:
             raise ValueError("its looks are not numbered from 1 on")
         return made
 
-    def _tested(self, batch: Any, n_rows: int, number: int, level: float) -> TestResult:
+    def _tested(self, batch: Any, n_rows: int, number: int) -> TestResult:
+        level = Level.of(self.alpha / (self.looks or 1) * (1 + ROUNDING))
         began = time.perf_counter()
         seed = int(digest_of_plain([int(self.config.seed), number])[:8], 16)
         config = replace(self.config, seed=seed)
         reference, note = self._part(n_rows, seed)
         with reporter(config.progress, config.n_toys + 1) as on_progress:
             found = conclude(
-                prepare(reference, batch, config), began, on_progress, explain_up_to=level
+                prepare(reference, batch, config), began, on_progress, level=level
             )
         return replace(found, notes=(*note, *found.notes))
 

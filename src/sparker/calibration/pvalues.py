@@ -131,7 +131,7 @@ class Ranked:
     """A table of statistics and what it says of its first row, the observed one."""
 
     p_by_column: np.ndarray  # (m,)
-    p_by_family: np.ndarray  # (F,) each corrected for the readings that it has; one where all are
+    p_by_family: np.ndarray  # (F,) each corrected for its component tests; one where all are
     score: np.ndarray  # (n,) combined, of the observed row and of the toys
     p_value: float
     above: int  # toys with a score at least as large as the observed one

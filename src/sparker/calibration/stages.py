@@ -1,4 +1,4 @@
-"""From many readings to one score in two stages: within each family, then across families.
+"""From many component tests to one score in two stages: within each family, then across families.
 
 Readings of a family look in the same way at several scales. The best of them speaks for the family,
 and what the best of so many means is found by ranking it as if it were a reading itself. So a
@@ -43,6 +43,6 @@ def staged(
 
 
 def best_of(p: np.ndarray, families: Sequence[str]) -> np.ndarray:  # (n, K) -> (n, F)
-    """What speaks for each family, in the order of their first readings: larger for smaller p."""
+    """The evidence of each family, in the order they come: larger for smaller p-values."""
     names = np.asarray(families)
     return np.stack([minimum(p[:, names == name]) for name in dict.fromkeys(families)], axis=1)

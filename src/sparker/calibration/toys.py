@@ -12,7 +12,7 @@ from sparker.calibration.plan import PreparedToys
 from sparker.calibration.store import Store, begun
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.memory import MIN_TOYS, is_out_of_memory
-from sparker.statistics.contract import COUNTED, Chunk, Reading
+from sparker.statistics.contract import COUNTED, Chunk, Component
 from sparker.system.versions import versions
 
 
@@ -115,7 +115,7 @@ def run(
         chunk = kept.chunk  # toys are the same to the bit only in chunks of one size
         for stored in kept.read():
             table.add(stored)
-        check_readings(table, prepared.statistic.readings, store)
+        check_readings(table, prepared.statistic.component_tests, store)
     wanted = set(numbers)
     reported = 0.0
 
@@ -167,13 +167,13 @@ def run(
     return table
 
 
-def check_readings(table: Table, readings: Sequence[Reading], store: object) -> None:
+def check_readings(table: Table, component_tests: Sequence[Component], store: object) -> None:
     """Refuse stored experiments of which something else was read off than is now."""
-    n = len(next(iter(table.rows.values()), readings))  # all have the same
-    if readings and n != len(readings):
+    n = len(next(iter(table.rows.values()), component_tests))  # all have the same
+    if component_tests and n != len(component_tests):
         raise ValueError(
             f"the store {store} holds {n} statistics of each experiment, and this test has "
-            f"{len(readings)}; choose another folder"
+            f"{len(component_tests)}; choose another folder"
         )
 
 

@@ -24,7 +24,7 @@ from sparker.engine.ensemble import Ensemble, kernel_values, parts
 from sparker.engine.losses import MAX_LOG_RATIO, statistic
 from sparker.engine.sample import AnyArray, TwoSample
 
-FAMILIES = ("isolated", "bump", "shape")
+FAMILIES = ("isolated events", "excess scan", "shape scan")
 """The statistics of a scan at one width. Each is twice the log of a likelihood ratio that is
 averaged over all points. One place that is far out makes it large, and so do many places that stand
 out a little. The likelihood ratios are those of

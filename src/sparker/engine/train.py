@@ -32,7 +32,7 @@ def ignore(part: float) -> None:
     """For callers that do not want to know."""
 
 
-FAMILIES = ("all kernels", *scan.FAMILIES)
+FAMILIES = ("kernels", *scan.FAMILIES)
 """What is read off at each width: ``t`` of the model, and what the scan before training found.
 Without scans, the first alone."""
 

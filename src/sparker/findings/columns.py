@@ -24,7 +24,6 @@ MAX_VALUES = 2**24
 """Of more values than this, some reference rows are left out."""
 
 MAX_TOYS = 199
-LEVEL = 0.05
 
 SMOOTH, COUNTED, RELABELLED = "Kolmogorov-Smirnov", "chi-square", "relabelled"
 
@@ -45,11 +44,6 @@ class ColumnTest(NamedTuple):
     reference_quartiles: Quartiles | None
     """None of a category."""
     data_quartiles: Quartiles | None
-
-    @property
-    def differs(self) -> bool:
-        """At 5 %, whatever the other columns do."""
-        return self.p_value <= LEVEL
 
 
 def column_tests(

@@ -53,7 +53,8 @@ class Answers(NamedTuple):
     """What is said beside the p-value."""
 
     at_least: AtLeast | None
-    """Lower bounds at 95 %; None where there are too few labellings for them."""
+    """Lower bounds at 95 %, whatever the decision, see ``agreeing``; None where there are too few
+    labellings for them."""
     probability: Probabilities
     """(N_D,) that a row is anomalous; NaN for rows that took no part."""
     score: Annotated[np.ndarray, ArraySpec("N_D", finite=False)]
@@ -61,7 +62,7 @@ class Answers(NamedTuple):
     row_p_values: Probabilities | None
     """(N_D,) valid for every ordinary row; None where rows do not stand for themselves."""
     regions: tuple[Region, ...]
-    """The surest first."""
+    """The smallest p-value first."""
     columns: tuple[ColumnTest, ...]
     """The most different first."""
 
@@ -75,7 +76,6 @@ def explain(
     observed: Samples,
     statistic: Statistic,
     prepared: PreparedToys,
-    p_value: float,
     *,
     seed: int,
     chunk: int | None,
@@ -138,10 +138,7 @@ def explain(
             by_scores = bound.by_scores(first, mixtures[0], rng, level)
             most = max(least.too_many, by_scores)
             answers = answers._replace(at_least=least._replace(too_many=most))
-    if answers.at_least is None:
-        return answers
-    sure = p_value <= LEVEL or bool(regions.held(answers.regions, p_value))
-    return answers._replace(at_least=agreeing(answers.at_least, known, sure=sure))
+    return answers
 
 
 class _Called(NamedTuple):
@@ -217,18 +214,17 @@ def _by_mixtures(
     )
 
 
-def agreeing(found: AtLeast, observed: Samples, *, sure: bool) -> AtLeast:
-    """Bounds that agree with the test, which is more powerful than they are.
+def agreeing(found: AtLeast, p_value: float, *, fewer: bool) -> AtLeast:
+    """Return the bounds beside a significant difference, which the test may show better than they.
 
-    Where nothing is sure, by the test at 5 % or by a region at 0.1 %, they are 0: then they are
-    above the truth of 0 in no more than 5.1 % of samples. Where something is, at least one row is
-    not as it should be.
+    Args:
+        found: The bounds by themselves.
+        p_value: That of the test. At 5 % it shows that at least one row is not as it should be,
+            with the confidence of the bounds.
+        fewer: True where there are fewer data rows than expected.
     """
-    if not sure:
-        return AtLeast(0, 0)
-    if found.too_many or found.missing:
+    if found.too_many or found.missing or p_value > LEVEL:
         return found
-    fewer = observed.expected is not None and len(observed.data) < observed.expected
     return AtLeast(0, 1) if fewer else AtLeast(1, 0)
 
 
@@ -253,7 +249,7 @@ def _counted(
         around = None
         if one.centre is not None:
             like = called.row(int(place[one.centre]), int(pool.rows[one.centre]))
-            around = f"the {int(one.inside.sum())} rows most like {like}"
+            around = f"the {int(one.inside.sum())} rows nearest to {like}"
         counted.append(
             Region(
                 one.conditions,

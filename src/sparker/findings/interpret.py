@@ -14,7 +14,7 @@ from sparker.engine.ensemble import Ensemble, components, softmax
 from sparker.engine.preprocess import Transform
 from sparker.engine.train import FAMILIES
 from sparker.nulls import Samples
-from sparker.statistics.contract import Reading, Statistic, families_of, scales
+from sparker.statistics.contract import Component, Statistic, families_of, scales
 
 
 def interpret(
@@ -31,12 +31,12 @@ def interpret(
     data, reference = transform(observed.data), transform(observed.reference)
     statistics = table.first(n_made)
     check_finite(statistics[0])
-    readings = prepared.statistic.readings or scales(np.arange(statistics.shape[1]))
+    component_tests = prepared.statistic.component_tests or scales(np.arange(statistics.shape[1]))
     spreads = _spreads(statistics)
-    best_reading = decided(readings, ranked, spreads)
+    best_component_test = decided(component_tests, ranked, spreads)
     # A fit to the data that did not stay finite has left no models.
     widths = np.asarray(prepared.statistic.widths)[: None if table.models is not None else 0]
-    best = _width_shown(readings, widths, ranked.p_by_column, spreads, best_reading)
+    best = _width_shown(component_tests, widths, ranked.p_by_column, spreads, best_component_test)
     data_components = reference_components = None
     if table.models is not None:
         model = Ensemble(*(array[best] for array in table.models))
@@ -51,15 +51,15 @@ def interpret(
         "n_toys": ranked.n_toys,
         "n_failed": int(failed.sum()),
         "widths": widths,
-        "readings": readings,
+        "component_tests": component_tests,
         "statistics": statistics[0],
         "null_statistics": statistics[1:],
         "score_counts": _score_counts(table, statistics[:, 0], best),
-        "p_by_reading": ranked.p_by_column,
+        "p_by_component_test": ranked.p_by_column,
         "p_by_family": ranked.p_by_family,
         "combined_scores": ranked.score,
         "best": best,
-        "best_reading": best_reading,
+        "best_component_test": best_component_test,
         "models": table.models,
         "transform": transform,
         "data_components": data_components,
@@ -72,7 +72,7 @@ def interpret(
         "n_reference": len(observed.reference),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "notes": (
-            *_silent(readings, statistics),
+            *_silent(component_tests, statistics),
             *_notes(transform, observed, labels),
             *_too_alike(ranked),
         ),
@@ -90,12 +90,12 @@ def _score_counts(table: Table, t: np.ndarray, best: int) -> np.ndarray | None: 
     return np.stack([table.score_counts[i][best] for i in kept])
 
 
-def decided(readings: Sequence[Reading], ranked: Ranked, spreads: np.ndarray) -> int:
+def decided(component_tests: Sequence[Component], ranked: Ranked, spreads: np.ndarray) -> int:
     """The reading that decided: the clearest of the family that stands out most.
 
     Of several with the same p-value, the one furthest out in spreads of the toys.
     """
-    names = families_of(readings)
+    names = families_of(component_tests)
     families = list(dict.fromkeys(names))
     of_family = np.array([families.index(name) for name in names])
     first = ranked.p_by_family == ranked.p_by_family.min()
@@ -118,19 +118,19 @@ def _spreads(statistics: np.ndarray) -> np.ndarray:  # (n, K) -> (K,)
 
 
 def _width_shown(
-    readings: Sequence[Reading],
+    component_tests: Sequence[Component],
     widths: np.ndarray,  # (m,)
     p: np.ndarray,  # (K,)
     spreads: np.ndarray,  # (K,)
-    best_reading: int,
+    best_component_test: int,
 ) -> int:
     """The width whose model is shown: of the reading that decided, or the clearest of kernels."""
     if not len(widths):
         return 0
-    of_kernels = np.array([reading.family in FAMILIES for reading in readings])
-    if not of_kernels[best_reading]:
-        best_reading = _clearest(p, spreads, of_kernels)
-    return int(np.argmin(np.abs(widths - readings[best_reading].scale)))
+    of_kernels = np.array([reading.family in FAMILIES for reading in component_tests])
+    if not of_kernels[best_component_test]:
+        best_component_test = _clearest(p, spreads, of_kernels)
+    return int(np.argmin(np.abs(widths - component_tests[best_component_test].scale)))
 
 
 MAX_FOR_PLANE = 20_000
@@ -166,11 +166,11 @@ def _kept(observed: Samples) -> dict[str, np.ndarray]:
     return {"data": observed.data, "reference": reference[kept], "reference_rows": kept}
 
 
-def _silent(readings: Sequence[Reading], statistics: np.ndarray) -> list[str]:
-    """Which families had readings that were not finite while others were, and where."""
+def _silent(component_tests: Sequence[Component], statistics: np.ndarray) -> list[str]:
+    """Which families had component tests that were not finite while others were, and where."""
     lost = ~np.isfinite(statistics)
     lost[lost.all(axis=1)] = False  # such a toy is counted elsewhere
-    names = np.array(families_of(readings))
+    names = np.array(families_of(component_tests))
     found: dict[str, list[str]] = {}
     for family in dict.fromkeys(names.tolist()):
         of_data, *of_toys = lost[:, names == family].any(axis=1).tolist()
@@ -180,7 +180,7 @@ def _silent(readings: Sequence[Reading], statistics: np.ndarray) -> list[str]:
             found.setdefault(" and in ".join(where), []).append(family)
     return [
         f"not finite in {where}: {', '.join(families)}; there this counts as no difference, in "
-        "data and toys alike, and the other readings decide"
+        "data and toys alike, and the other component tests decide"
         for where, families in found.items()
     ]
 

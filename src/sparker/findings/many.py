@@ -11,13 +11,13 @@ from sparker.calibration.false_discovery import fewest_listed, q_values
 from sparker.calibration.pvalues import CONFIDENCE, significance
 from sparker.findings.frames import Frame, as_frame
 from sparker.findings.result import Result
-from sparker.findings.words import held, reading, sentences
+from sparker.findings import text
 from sparker.system.numbers import finite, span
 
 N_NAMED = 5
 """Samples that a sentence names."""
 
-SCHEMA = 1
+SCHEMA = 2
 """Of ``to_dict``; within a schema keys are only ever added."""
 
 
@@ -35,15 +35,15 @@ class SampleOutcome(NamedTuple):
     combined_score: float
     """It orders samples with the same p-value."""
     seed: int
-    seen_by: str
-    """The reading that decided, in words."""
+    strongest: str
+    """The most significant component test."""
     at_least: int | None = None
-    """So many rows are anomalous at least, with 95 % confidence; None where nobody asked."""
+    """So many rows are anomalous at least, with 95 % confidence; None where it is unknown."""
     missing_at_least: int | None = None
     regions: tuple[str, ...] = ()
-    """The rules of the regions that hold, the surest first."""
+    """The significant regions, the smallest p-value first."""
     sentences: tuple[str, ...] = ()
-    """How many, where, which rows and which columns, in words; none where nobody asked."""
+    """The answers, as the summary of its test has them; none where none were asked for."""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     error: str | None = None
@@ -62,11 +62,13 @@ class SampleOutcome(NamedTuple):
             result.n_toys,
             result.combined_score,
             result.seed,
-            reading(result),
+            text.component_test(result),
             result.at_least,
             result.missing_at_least,
-            tuple(one.rule(result.features) for one in held(result)) if explained else (),
-            tuple(sentences(result)) if explained else (),
+            tuple(one.rule(result.features) for one in result.significant_regions)
+            if explained
+            else (),
+            tuple(f"{label}: {said}" for label, said in text.answers(result)) if explained else (),
             tuple(one.text for one in result.warnings),
             result.notes,
         )
@@ -165,7 +167,7 @@ class Many:
                 "significance": [one.significance for one in ranked],
                 "at_least": [np.nan if one.at_least is None else one.at_least for one in ranked],
                 "where": [one.regions[0] if one.regions else "" for one in ranked],
-                "seen_by": [one.seen_by for one in ranked],
+                "strongest": [one.strongest for one in ranked],
                 "error": [one.error or "" for one in ranked],
             },
             self.frame,
@@ -238,7 +240,7 @@ class Many:
                     "listed": bool(listed[i]),
                     "significance": finite(one.significance),
                     "toys": {"compared": one.n_toys, "above": one.above},
-                    "seen_by": one.seen_by,
+                    "strongest": one.strongest,
                     "at_least": one.at_least,
                     "missing_at_least": one.missing_at_least,
                     "regions": list(one.regions),

@@ -15,13 +15,6 @@ from sparker.findings.rules import Condition, Found
 from sparker.system.archive import Count, Share
 from sparker.tables.encoding import Feature
 
-LEVEL = 0.05
-"""A region is confirmed if its p-value, corrected for the number of regions, is no larger."""
-
-SURE = 0.001
-"""With a p-value no larger, a region counts even where the test as a whole sees nothing."""
-
-
 class Region(NamedTuple):
     """A region with what was counted in it."""
 
@@ -46,14 +39,14 @@ class Region(NamedTuple):
     rows: tuple[Count, ...]
     """The data rows there, counted from 0."""
 
-    @property
-    def confirmed(self) -> bool:
-        """Whether the rows that were counted bear out what the search found."""
-        return self.holds_at(LEVEL)
-
-    def holds_at(self, level: float) -> bool:
-        """The same at another level."""
+    def is_significant(self, level: float) -> bool:
+        """Return whether the rows that were counted bear out what the search found."""
         return self.p_value is not None and self.p_value <= level
+
+    @property
+    def kind(self) -> str:
+        """``"excess"`` or ``"deficit"``."""
+        return "deficit" if self.lack else "excess"
 
     @property
     def least(self) -> float | None:
@@ -63,10 +56,12 @@ class Region(NamedTuple):
         return max(0.0, -self.interval[1]) if self.lack else self.interval[0]
 
     def rule(self, features: Sequence[Feature]) -> str:
-        """In words."""
-        return self.around or " and ".join(one.text(features) for one in self.conditions)
+        """Return its conditions, or the neighbourhood that it is."""
+        return self.around or ", ".join(one.text(features) for one in self.conditions)
 
-    def to_dict(self, features: Sequence[Feature], numbers: np.ndarray) -> dict[str, object]:
+    def to_dict(
+        self, features: Sequence[Feature], numbers: np.ndarray, level: float
+    ) -> dict[str, object]:
         """As JSON knows it; ``numbers`` are those of the user's rows."""
         low, high = self.interval or (None, None)
         return {
@@ -74,24 +69,14 @@ class Region(NamedTuple):
             "conditions": [
                 one._asdict() | {"column": features[one.column].label} for one in self.conditions
             ],
-            "kind": "missing" if self.lack else "too many",
+            "kind": self.kind,
             "data_rows": self.n_data,
             "expected": self.expected,
-            "too_many": {"estimate": self.too_many, "low": low, "high": high},
+            "excess": {"estimate": self.too_many, "low": low, "high": high},
             "p_value": self.p_value,
-            "confirmed": self.confirmed,
+            "significant": self.is_significant(level),
             "rows": numbers[list(self.rows)].tolist(),
         }
-
-
-def held(found: Sequence[Region], p_value: float) -> list[Region]:
-    """The regions that may be spoken of beside this p-value of the test.
-
-    Those that are confirmed. Where the test as a whole sees nothing, only those that are sure: or
-    anomaly-free samples would be said to differ more often than the test says.
-    """
-    level = LEVEL if p_value <= LEVEL else SURE
-    return [one for one in found if one.holds_at(level)]
 
 
 def confirm(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from sparker.calibration.combine import RULES
-from sparker.calibration.pvalues import CONFIDENCE, Ranked, in_sigmas, rank, significance
+from sparker.calibration.pvalues import CONFIDENCE, Ranked, rank, significance
 from sparker.calibration.sequential import Sequential
 from sparker.calibration.settings import option
 from sparker.calibration.tail import TailFit, fit_tail
@@ -23,12 +23,16 @@ from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.preprocess import Transform
 from sparker.findings.columns import Quartiles
-from sparker.findings.explain import Answers
+from sparker.findings import text
+from sparker.findings.bound import CONFIDENCE as BOUND_CONFIDENCE
+from sparker.findings.bound import AtLeast
+from sparker.findings.decision import SIGNIFICANT, SURE, Decision, Level, decide
+from sparker.findings.explain import Answers, agreeing
 from sparker.findings.frames import Frame, as_frame, free_name
+from sparker.findings.regions import Region
 from sparker.findings.rows import listed
-from sparker.findings.words import NOT_ALONE, in_json, pulls, seen_by, sentences
 from sparker.nulls import Pull
-from sparker.statistics.contract import Reading, families_of
+from sparker.statistics.contract import Component, families_of
 from sparker.system import archive
 from sparker.system.archive import ArraySpec, Count, Each, Share
 from sparker.system.numbers import finite, is_number, span
@@ -56,7 +60,7 @@ class Result:
 
     Widths, kernel locations and models are in the coordinates of the fit (decorrelated, as a rule):
     ``transform`` leads there and ``locations`` back. B is the number of toys, m that of widths, M
-    that of kernels, K that of readings.
+    that of kernels, K that of component tests.
     """
 
     __test__ = False  # not a test case, whatever pytest makes of the name
@@ -68,29 +72,33 @@ class Result:
     """Toys at least as extreme as the data."""
     n_toys: Count
     """Toys the p-value rests on."""
+    n_toys_asked: Annotated[int, Meta(ge=1)]
+    """Toys asked for, or as many as there are."""
+    level: Level = Level()
+    """The level of the decision."""
     n_failed: Count
-    """Toys without any finite reading; they count as more extreme than the data."""
+    """Toys without any finite statistic; they count as more extreme than the data."""
     widths: Annotated[np.ndarray, ArraySpec("m", low=np.finfo(float).tiny)]
     """Of the models; none where another statistic was used."""
-    readings: Annotated[tuple[Reading, ...], Meta(min_length=1)]
-    """(K,) what was read off: the way to look, and the scale."""
+    component_tests: Annotated[tuple[Component, ...], Meta(min_length=1)]
+    """(K,) the family and the scale of each component test."""
     statistics: Annotated[np.ndarray, ArraySpec("K", finite=False)]
     """(K,) before anything of the toys is subtracted."""
     null_statistics: Annotated[np.ndarray, ArraySpec("B K", finite=False)]
     score_counts: Annotated[np.ndarray, ArraySpec("n_counted bins", low=0, high=MAX_ROWS)] | None
     """(1 + n, bins) data rows by anomaly score, at the width shown: those of the data, and then of
     the first hundred toys at most; None where another statistic was used."""
-    p_by_reading: Annotated[np.ndarray, ArraySpec("K", low=np.finfo(float).tiny, high=1)]
-    """Each on its own, not corrected for the others."""
+    p_by_component_test: Annotated[np.ndarray, ArraySpec("K", low=np.finfo(float).tiny, high=1)]
+    """Each by itself, not corrected for the others."""
     p_by_family: Annotated[np.ndarray, ArraySpec("F", low=np.finfo(float).tiny, high=1)]
-    """Each way to look on its own, corrected for its scales."""
+    """Each family by itself, corrected for its scales."""
     combined_scores: Annotated[np.ndarray, ArraySpec("compared", finite=False)]
     """(1 + toys compared,) what the p-values of the data combine to, and then those of each toy."""
-    best_reading: Count
-    """The reading that decided."""
+    best_component_test: Count
+    """The most significant component test."""
     best: Count
-    """The width at which ``data_log_ratio`` is given: that of the reading that decided or, where no
-    kernel did, that of the kernels' clearest."""
+    """The width at which ``data_log_ratio`` is given: that of the most significant component test
+    or, where it has none, that of the kernels' most significant one."""
     answers: Answers | None
     """How many, where, which rows, which columns; None where nobody asked."""
     models: Annotated[Ensemble, Each("m")] | None
@@ -164,8 +172,8 @@ class Result:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """(F,) the ways to look, by name."""
-        return tuple(dict.fromkeys(families_of(self.readings)))
+        """(F,) the families of component tests, by name."""
+        return tuple(dict.fromkeys(families_of(self.component_tests)))
 
     @property
     def combined_score(self) -> float:
@@ -178,13 +186,13 @@ class Result:
         return self.combined_scores[1:]
 
     @property
-    def decided(self) -> Reading:
-        """The reading that decided."""
-        return self.readings[self.best_reading]
+    def decided(self) -> Component:
+        """The most significant component test."""
+        return self.component_tests[self.best_component_test]
 
     def of_family(self, family: str) -> np.ndarray:
-        """The numbers of the readings of a family, in the order of their scales."""
-        return np.flatnonzero(np.array(families_of(self.readings)) == family)
+        """The numbers of the component tests of a family, in the order of their scales."""
+        return np.flatnonzero(np.array(families_of(self.component_tests)) == family)
 
     @property
     def t(self) -> np.ndarray:  # (m,)
@@ -226,16 +234,51 @@ class Result:
         return self.transform.inverse(np.asarray(self.model.mu))
 
     @property
+    def smallest_p_value(self) -> float:
+        """The smallest p-value that is possible with the toys asked for."""
+        return 1 / (self.n_toys_asked + 1)
+
+    @property
+    def decision(self) -> Decision:
+        """The decision at the level: ``alpha``, ``given``, ``outcome``."""
+        return decide(self.p_value, self.smallest_p_value, self.level)
+
+    @property
+    def is_significant(self) -> bool:
+        """True for a significant difference."""
+        return self.decision.outcome == SIGNIFICANT
+
+    @property
+    def answer_level(self) -> float:
+        """The level of regions and columns: alpha, or 0.001 where the test is not significant."""
+        alpha = self.level.alpha
+        return alpha if self.is_significant else min(alpha, SURE)
+
+    @property
+    def significant_regions(self) -> list[Region]:
+        """The regions that are significant beside the decision."""
+        return [one for one in self._explained.regions if one.is_significant(self.answer_level)]
+
+    @property
     def at_least(self) -> int | None:
-        """So many data rows are anomalous at least, with 95 % confidence; None if unknown."""
-        bound = None if self.answers is None else self.answers.at_least
-        return None if bound is None else bound.too_many
+        """At least so many data rows are anomalous (95 % confidence); None if unknown.
+
+        0 where the test is not significant.
+        """
+        return None if self._bound is None else self._bound.too_many
 
     @property
     def missing_at_least(self) -> int | None:
-        """So many rows are missing from the data at least, with 95 % confidence."""
-        bound = None if self.answers is None else self.answers.at_least
-        return None if bound is None else bound.missing
+        """At least so many rows are missing from the data (95 % confidence); None if unknown."""
+        return None if self._bound is None else self._bound.missing
+
+    @property
+    def _bound(self) -> AtLeast | None:
+        found = None if self.answers is None else self.answers.at_least
+        if found is None or not self.is_significant:
+            return None if found is None else AtLeast(0, 0)
+        fewer = self.expected is not None and len(self.data) < self.expected
+        return agreeing(found, self.p_value, fewer=fewer)
 
     @property
     def ranking(self) -> np.ndarray:  # (N_D,)
@@ -248,8 +291,9 @@ class Result:
     def rows(self, fdr: float | None = None) -> Frame:
         """The data rows, the most anomalous first, each with the probability that it is anomalous.
 
-        With ``fdr`` only those of a list in which, on average, at most this share is ordinary: if
-        0.2, four in five of the rows listed are anomalous or more, averaged over many samples.
+        Args:
+            fdr: Only the rows flagged at this false discovery rate: averaged over many samples, at
+                most this share of them is ordinary. None are where the test is not significant.
         """
         found, order = self._explained, self.ranking
         if fdr is not None:
@@ -266,38 +310,41 @@ class Result:
         return as_frame({**{free_name(k, values): v for k, v in own.items()}, **values}, self.frame)
 
     def listed(self, fdr: float) -> np.ndarray:  # (N_D,)
-        """Whether each data row is in the list at this false discovery rate."""
+        """Whether each data row is flagged at this false discovery rate."""
         if not is_number(fdr, above=0, below=1):
             raise ValueError(f"fdr must lie between 0 and 1, got {fdr!r}")
         p = self._explained.row_p_values
         if p is None:
             raise ValueError(
-                f"no list of rows has a known false discovery rate where {NOT_ALONE}; rows() gives "
-                "all of them, the most anomalous first"
+                f"no rows can be flagged at a false discovery rate where {text.NOT_ALONE}; rows() "
+                "gives all of them, the most anomalous first"
             )
-        return listed(p, fdr)
+        return listed(p, fdr) & self.is_significant
 
     def regions(self) -> Frame:
-        """Where the data differ, the surest region first; ``answers.regions`` has their rows."""
+        """The regions in which the data differ, the smallest p-value first.
+
+        ``answers.regions`` has their rows.
+        """
         found = self._explained.regions
         low, high = ([(one.interval or (np.nan, np.nan))[i] for one in found] for i in (0, 1))
         return as_frame(
             {
                 "rule": [one.rule(self.features) for one in found],
-                "kind": ["missing" if one.lack else "too many" for one in found],
+                "kind": [one.kind for one in found],
                 "data_rows": [one.n_data for one in found],
                 "expected": [one.expected for one in found],
-                "too_many": [one.too_many for one in found],
+                "excess": [one.too_many for one in found],
                 "low": low,
                 "high": high,
                 "p_value": [np.nan if one.p_value is None else one.p_value for one in found],
-                "confirmed": [one.confirmed for one in found],
+                "significant": [one.is_significant(self.answer_level) for one in found],
             },
             self.frame,
         )
 
     def columns(self) -> Frame:
-        """Each column on its own, as drift tools show it; the most different first."""
+        """Each column by itself, as drift tools show it; the most different first."""
         found, labels = self._explained.columns, self.tested_labels
         return as_frame(
             {
@@ -305,7 +352,7 @@ class Result:
                 "test": [one.test for one in found],
                 "distance": [one.distance for one in found],
                 "p_value": [one.p_value for one in found],
-                "differs": [one.differs for one in found],
+                "significant": [one.p_value <= self.answer_level for one in found],
                 "reference_median": [_middle(one.reference_quartiles) for one in found],
                 "data_median": [_middle(one.data_quartiles) for one in found],
             },
@@ -342,6 +389,12 @@ class Result:
         return np.arange(len(self.data)) if self.data_rows is None else self.data_rows
 
     @property
+    def used_columns(self) -> list[str]:
+        """The names of the columns that were compared and vary."""
+        features, kept = self.encoding.features, self.transform.kept
+        return list(dict.fromkeys(features[i].column for i in kept.tolist()))
+
+    @property
     def values(self) -> dict[str, np.ndarray]:
         """(N_D,) each: the user's columns, as they came."""
         named = {one.name for one in self.encoding.columns}
@@ -362,7 +415,7 @@ class Result:
 
     @property
     def region_of_row(self) -> np.ndarray:  # (N_D,)
-        """The surest region of too many rows that a data row is in, from 1 on; 0 for none."""
+        """The most significant region with an excess that a data row is in, from 1; 0 for none."""
         found = np.zeros(len(self.data), int)
         for number, region in reversed(list(enumerate(self._explained.regions, 1))):
             if not region.lack:
@@ -402,29 +455,12 @@ class Result:
             self.statistics,
             self.null_statistics,
             str(self.combine),
-            families=families_of(self.readings),
+            families=families_of(self.component_tests),
         )
 
     def summary(self) -> str:
-        """The result in a few lines of plain text."""
-        low, high = self.interval
-        lines = [
-            f"p-value {self.p_value:.4g} (95 % interval {low:.2g} to {high:.2g}), "
-            f"significance {in_sigmas(self.p_value, self.interval)}",
-            f"{self.above} of {self.n_toys} anomaly-free experiments look at least as different "
-            "from the reference as the data do",
-        ]
-        if seen := seen_by(self):
-            lines.append(seen)
-        if self.answers is not None:
-            lines += sentences(self)
-        lines += pulls(self)
-        if self.n_failed:
-            lines.append(
-                f"{self.n_failed} toys did not stay finite and count as more extreme than the data"
-            )
-        lines += [f"{'new' if one.is_finding else 'warning'}: {one.text}" for one in self.warnings]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        """Return what was compared, the decision and the answers, in a few lines."""
+        return text.summary(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the large arrays, as JSON knows it."""
@@ -435,16 +471,17 @@ class Result:
             "significance_interval": dict(
                 zip(("low", "high"), map(finite, self.significance_interval), strict=True)
             ),
+            "decision": self.decision._asdict(),
             "toys": {"compared": self.n_toys, "above": self.above, "failed": self.n_failed},
             "families": [
                 {
                     "family": family,
                     "p_value": float(p),
-                    "readings": [self._reading(i) for i in self.of_family(family)],
+                    "component_tests": [self._component_test(i) for i in self.of_family(family)],
                 }
                 for family, p in zip(self.families, self.p_by_family, strict=True)
             ],
-            "decided": self.decided._asdict(),
+            "most_significant": self.decided._asdict(),
             "nuisances": [one._asdict() for one in self.nuisances],
             "width": float(self.widths[self.best]) if len(self.widths) else None,
         }
@@ -454,7 +491,7 @@ class Result:
                 for location, a in zip(self.locations, self.model.a, strict=True)
             ]
         if self.answers is not None:
-            found |= in_json(self)
+            found |= self._answers_in_json(self.answers)
         return found | {
             "files": list(self.files),
             "made": self.made,
@@ -471,12 +508,50 @@ class Result:
             "notes": list(self.notes),
         }
 
-    def _reading(self, i: int) -> dict[str, Any]:
+    def _answers_in_json(self, found: Answers) -> dict[str, Any]:
+        """The answers; the rows are those flagged, and the ten first."""
+        labels, numbers, bound, fdr = self.tested_labels, self.row_numbers, self._bound, text.FDR
+        flagged = found.row_p_values is not None and self.listed(fdr)
+        in_list = np.broadcast_to(flagged, len(self.data))
+        return {
+            "how_many": None
+            if bound is None
+            else {
+                "at_least": bound.too_many,
+                "missing_at_least": bound.missing,
+                "confidence": BOUND_CONFIDENCE,
+            },
+            "regions": [
+                one.to_dict(self.features, numbers, self.answer_level) for one in found.regions
+            ],
+            "rows": {
+                "fdr": None if found.row_p_values is None else fdr,
+                "flagged": [int(numbers[row]) for row in self.ranking if in_list[row]],
+                "most_anomalous": [
+                    {"row": int(numbers[row]), "probability": finite(float(found.probability[row]))}
+                    for row in self.ranking[:10]
+                ],
+            },
+            "columns_alone": [
+                {
+                    "column": labels[one.column],
+                    "test": one.test,
+                    "distance": one.distance,
+                    "p_value": one.p_value,
+                    "significant": one.p_value <= self.answer_level,
+                    "reference_quartiles": _listed(one.reference_quartiles),
+                    "data_quartiles": _listed(one.data_quartiles),
+                }
+                for one in found.columns
+            ],
+        }
+
+    def _component_test(self, i: int) -> dict[str, Any]:
         null = self.null_statistics[:, i]
         return {
-            "scale": self.readings[i].scale,
+            "scale": self.component_tests[i].scale,
             "value": float(self.statistics[i]),
-            "p_value": float(self.p_by_reading[i]),
+            "p_value": float(self.p_by_component_test[i]),
             "null_median": _finite_quantile(null, 0.5),
             "null_95": _finite_quantile(null, 0.95),
         }
@@ -541,9 +616,12 @@ class Result:
 
     def __repr__(self) -> str:
         return (
-            f"<TestResult p_value={self.p_value:.4g} significance "
-            f"{in_sigmas(self.p_value, self.interval)} toys={self.n_toys}>"
+            f"<TestResult: {text.decision(self)}>"
         )
+
+
+def _listed(values: Quartiles | None) -> list[float] | None:
+    return None if values is None else list(values)
 
 
 def _middle(quartiles: Quartiles | None) -> float:
@@ -558,14 +636,15 @@ def _finite_quantile(values: np.ndarray, q: float) -> float | None:
 def _problems(found: Result) -> Iterator[str]:
     """Yield what does not fit together in a result from a file, beyond what its types declare."""
     n_data, n_columns = found.data.shape
-    n_shown, n_readings = len(found.reference_plane), len(found.readings)
+    n_shown, n_readings = len(found.reference_plane), len(found.component_tests)
     transform, models, answers = found.transform, found.models, found.answers
     n_scores = len(found.combined_scores)
     if 0 in (n_data, n_shown, len(found.null_statistics), len(found.reference), n_scores):
         yield "it has no rows or no toys"
         return
-    if n_readings != len(found.p_by_reading) or len(found.families) != len(found.p_by_family):
-        yield "its readings are others"
+    n_families = len(found.families), len(found.p_by_family)
+    if n_readings != len(found.p_by_component_test) or n_families[0] != n_families[1]:
+        yield "its component tests are others"
         return
     found.encoding.check()
     if len(found.encoding.features) != n_columns:
@@ -579,8 +658,10 @@ def _problems(found: Result) -> Iterator[str]:
         yield "it has widths without models, or models without widths"
     if models is not None and models.mu.shape[-1] != len(found.directions):
         yield "its models are those of another fit"
-    if found.best >= max(len(found.widths), 1) or found.best_reading >= n_readings:
-        yield f"best is {found.best}, best_reading {found.best_reading}"
+    if found.best >= max(len(found.widths), 1) or found.best_component_test >= n_readings:
+        yield f"best is {found.best}, best_component_test {found.best_component_test}"
+    if found.n_toys > found.n_toys_asked:
+        yield f"it has {found.n_toys} toys of {found.n_toys_asked}"
     if found.interval[0] > found.interval[1]:
         yield f"the interval of its p-value is {found.interval[0]} to {found.interval[1]}"
     if not np.isfinite(found.statistics).any():
@@ -624,7 +705,7 @@ def _verdict(found: Result) -> Iterator[str]:
     null = found.null_statistics
     n_failed = int(np.sum(~np.isfinite(null).any(axis=1)))
     if found.n_failed != n_failed:
-        yield f"n_failed is {found.n_failed}, and {n_failed} toys have no finite reading"
+        yield f"n_failed is {found.n_failed}, and {n_failed} toys have no finite statistic"
     ranked = _ranked(found)
     if ranked is None:
         n = len(found.null_combined_score)
@@ -637,7 +718,7 @@ def _verdict(found: Result) -> Iterator[str]:
         ("p_value", found.p_value, ranked.p_value),
         ("above", found.above, ranked.above),
         ("n_toys", found.n_toys, ranked.n_toys),
-        ("p_by_reading", found.p_by_reading, ranked.p_by_column),
+        ("p_by_component_test", found.p_by_component_test, ranked.p_by_column),
         ("p_by_family", found.p_by_family, ranked.p_by_family),
         ("combined_scores", found.combined_scores, ranked.score),
     ):
@@ -652,7 +733,7 @@ def _ranked(found: Result) -> Ranked | None:
     if rule is None:
         return None
     table = np.concatenate([found.statistics[None], found.null_statistics])
-    families, stop = families_of(found.readings), found.settings["stop"]
+    families, stop = families_of(found.component_tests), found.settings["stop"]
     if stop is None:
         return rank(table, rule, families)
     sequential = Sequential(exceedances=int(stop["exceedances"]), first=int(stop["first"]))

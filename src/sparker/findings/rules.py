@@ -50,7 +50,7 @@ class Condition(NamedTuple):
         return found
 
     def text(self, features: Sequence[Feature]) -> str:
-        """In words."""
+        """Return it as people write it."""
         return features[self.column].text(self.above, self.at_most)
 
 

@@ -7,8 +7,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from sparker.findings.component_tests import across
 from sparker.findings.power import PowerStudy
-from sparker.findings.readings import across
 from sparker.findings.result import Result
 from sparker.plots.style import (
     DATA,
@@ -49,7 +49,7 @@ def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None)
 def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
     """The p-value of what kernels read off at each width, the one shown, and that of the test.
 
-    Of a statistic without kernels, the p-values of all its readings, by their numbers.
+    Of a statistic without kernels, the p-values of all its component tests, by their numbers.
     """
     ax = axes_or_new(ax)
     lines = across(result)
@@ -63,8 +63,8 @@ def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
     ]  # fmt: skip
     drawn: list[Artist] = [*each]
     for line in lines:
-        if result.best_reading in line.readings:
-            at = line.readings.index(result.best_reading)
+        if result.best_component_test in line.component_tests:
+            at = line.component_tests.index(result.best_component_test)
             drawn += ax.plot(
                 line.x[at], line.p[at], "o", ms=13, mfc="none", color=DATA, ls="none",
                 label="decided",
@@ -75,7 +75,7 @@ def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
         least / 10, least, color=REFERENCE, alpha=0.5, lw=0,
         label=f"out of reach of {result.n_toys} experiments",
     )  # fmt: skip
-    if result.models is None:  # numbers of readings then, from 0 on
+    if result.models is None:  # numbers of component tests then, from 0 on
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         ax.set_xscale("log")

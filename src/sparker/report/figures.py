@@ -14,7 +14,7 @@ from bokeh.models import BasicTickFormatter, DataRange1d, FactorRange
 from bokeh.plotting import figure
 
 from sparker.engine.train import FAMILIES
-from sparker.findings.readings import across, line_of
+from sparker.findings.component_tests import across, line_of
 from sparker.findings.result import Result
 from sparker.findings.words import OF_NEIGHBOURS
 from sparker.plots import KERNELS, REFERENCE
@@ -85,8 +85,8 @@ def across_widths(result: Result) -> dict[str, figure]:
         p.line(line.x, line.p, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
         p.scatter(line.x, line.p, color=INK, size=8, name="ink", alpha=alpha,
                   marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
-        if result.best_reading in line.readings:
-            at = line.readings.index(result.best_reading)
+        if result.best_component_test in line.component_tests:
+            at = line.component_tests.index(result.best_component_test)
             _ring(p, line.x[at], line.p[at])
     if len(lines) > 1:  # above the plot, where it hides no point
         p.legend.ncols, p.legend.label_text_font_size, p.legend.border_line_color = 2, "9pt", None
@@ -101,8 +101,8 @@ def _decided(result: Result) -> figure:
     """The statistics of the family that decided, and no other."""
     family, _ = result.decided
     line = line_of(result, family)
-    values = result.statistics[line.readings]
-    null = result.null_statistics[:, line.readings]
+    values = result.statistics[line.component_tests]
+    null = result.null_statistics[:, line.component_tests]
     null = np.where(np.isfinite(null), null, np.nan)
     null = null[~np.all(np.isnan(null), axis=1)]
     kernels = family in FAMILIES
@@ -121,7 +121,7 @@ def _decided(result: Result) -> figure:
             t.scatter(line.x, middle, marker="dash", color=INK, size=14, name="ink")
     t.line(line.x, values, color=INK, name="ink")
     t.scatter(line.x, values, color=INK, size=8, name="ink")
-    at = line.readings.index(result.best_reading)
+    at = line.component_tests.index(result.best_component_test)
     _ring(t, line.x[at], values[at])
     _ticks(t, line.x, log=log)
     return t
@@ -167,7 +167,7 @@ def width_label(result: Result) -> str:
 
 def smallest_p(result: Result) -> float:
     """The smallest p-value that these experiments could give."""
-    return float(min(result.p_by_reading.min(), 1 / (result.n_toys + 1)))
+    return float(min(result.p_by_component_test.min(), 1 / (result.n_toys + 1)))
 
 
 def null_scores(result: Result, bins: int = 30) -> figure:

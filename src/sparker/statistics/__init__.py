@@ -4,7 +4,7 @@ May import: engine, system. ``docs/baselines.md`` has formulas, references and c
 """
 
 from sparker.statistics.classifier import ClassifierTwoSample
-from sparker.statistics.contract import Reading, Statistic
+from sparker.statistics.contract import Component, Statistic
 from sparker.statistics.edges import Edges
 from sparker.statistics.kernels import KernelStatistic
 from sparker.statistics.mmd import MMD
@@ -20,6 +20,7 @@ __all__ = [
     "NPLM",
     "AndersonDarling",
     "ClassifierTwoSample",
+    "Component",
     "Edges",
     "Frechet",
     "KernelStatistic",
@@ -27,7 +28,6 @@ __all__ = [
     "Mahalanobis",
     "Neighbours",
     "Portfolio",
-    "Reading",
     "Shifts",
     "Statistic",
 ]

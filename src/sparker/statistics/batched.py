@@ -14,7 +14,7 @@ from sparker.engine.compiled import compiled
 from sparker.engine.memory import Need, check_rows, most_toys, toys_that_fit
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.statistics.contract import Chunk, Evaluate, Reading, value_chunks
+from sparker.statistics.contract import Chunk, Component, Evaluate, value_chunks
 from sparker.system.machine import free_memory
 
 
@@ -29,7 +29,7 @@ class PreparedBatches:
     """The memory that toys like those of a batch take, in bytes."""
     most: int | None = None
     """Toys of a chunk; as many as are good for SparKer's kernels if left out."""
-    readings: tuple[Reading, ...] = ()
+    component_tests: tuple[Component, ...] = ()
     widths: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def chunk_size(self, toys: Toys, number: int, n_toys: int) -> int:

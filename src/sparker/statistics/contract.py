@@ -20,11 +20,11 @@ Evaluate = Callable[[Sequence[int], TwoSample], np.ndarray]
 """The numbers of experiments and their batch -> (B, m)."""
 
 
-class Reading(NamedTuple):
+class Component(NamedTuple):
     """One number that a statistic gives an experiment, larger where the samples differ more."""
 
     family: str
-    """The way to look, by name: readings of a family are combined first."""
+    """The way to look, by name: component tests of a family are combined first."""
     scale: float
     """At which scale: a width, a number of neighbours; a number of order if it has none."""
 
@@ -51,7 +51,7 @@ class Prepared(Protocol):
     """A statistic whose settings are fixed."""
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def component_tests(self) -> tuple[Component, ...]:
         """(K,) what each of its numbers is; none where all are alike."""
 
     @property
@@ -124,11 +124,11 @@ def rounded(values: np.ndarray) -> list[str]:
     return [f"{value:.6g}" for value in values]
 
 
-def families_of(readings: Sequence[Reading]) -> list[str]:  # (K,)
+def families_of(component_tests: Sequence[Component]) -> list[str]:  # (K,)
     """The family of each reading, by which they are combined."""
-    return [reading.family for reading in readings]
+    return [reading.family for reading in component_tests]
 
 
-def scales(values: np.ndarray) -> tuple[Reading, ...]:
-    """The readings of a statistic that looks in one way, at several scales."""
-    return tuple(Reading("statistic", float(value)) for value in values)
+def scales(values: np.ndarray) -> tuple[Component, ...]:
+    """The component tests of a statistic that looks in one way, at several scales."""
+    return tuple(Component("statistic", float(value)) for value in values)

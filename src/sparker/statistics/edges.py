@@ -20,7 +20,7 @@ from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, each_pool
-from sparker.statistics.contract import Reading, Statistic
+from sparker.statistics.contract import Component, Statistic
 from sparker.statistics.surprise import averaged, counts_of, cuts_of, tail
 
 DIGITS = 5
@@ -48,7 +48,7 @@ class Edges(Statistic):
             },
             start=each_pool(functools.partial(_placed, transform), _evaluated),
             room=_room,
-            readings=(Reading("edges", 0.0),),
+            component_tests=(Component("marginal tails", 0.0),),
         )
 
 

@@ -15,7 +15,7 @@ from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
 from sparker.engine.train import FAMILIES
 from sparker.engine.widths import Schedule, WidthConfig
-from sparker.statistics.contract import COUNTED, Chunk, Reading, Statistic, rounded
+from sparker.statistics.contract import COUNTED, Chunk, Component, Statistic, rounded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +71,10 @@ class PreparedKernels(NamedTuple):
         return FAMILIES if len(self.schedule.explore) else FAMILIES[:1]
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def component_tests(self) -> tuple[Component, ...]:
         """All families at the first width, then at the next."""
         return tuple(
-            Reading(family, float(width)) for width in self.widths for family in self.families
+            Component(family, float(width)) for width in self.widths for family in self.families
         )
 
     @property

@@ -94,7 +94,7 @@ class MMD(Statistic):
             start=on_device(self._design, widths),
             room=self._room,
             most=AT_ONCE,
-            readings=() if self.fused else scales(widths),
+            component_tests=() if self.fused else scales(widths),
         )
 
     def _n_centres(self, sample: TwoSample) -> int | None:

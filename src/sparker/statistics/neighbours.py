@@ -27,7 +27,7 @@ from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, each_pool
-from sparker.statistics.contract import Reading, Statistic
+from sparker.statistics.contract import Component, Statistic
 from sparker.statistics.nearest import MAX_FOR_TREE, nearest
 from sparker.statistics.surprise import Counts, averaged, counts_of, cuts_of, surprise, tail
 
@@ -56,9 +56,9 @@ class Neighbours(Statistic):
             settings={"neighbours": CROWDS, "lonely": LONELY, "most": [MAX_SHARED, MAX_OWN]},
             start=each_pool(_placed, _evaluated),
             room=_room,
-            readings=(
-                *(Reading("neighbours", float(k)) for k in CROWDS),
-                *(Reading("lonely", float(k)) for k in LONELY),
+            component_tests=(
+                *(Component("k-NN counts", float(k)) for k in CROWDS),
+                *(Component("k-NN distance", float(k)) for k in LONELY),
             ),
         )
 

@@ -89,7 +89,7 @@ class NPLM(Statistic):
             settings={"nplm": self, "bandwidths": rounded(widths)},
             start=on_device(lambda batch: design, widths),
             room=self._room,
-            readings=scales(widths),
+            component_tests=scales(widths),
         )
 
     def _room(self, sample: TwoSample) -> Need:

@@ -1,9 +1,10 @@
 """SparKer's kernels in company: several ways to look, since no single one sees everything.
 
-Every family of readings sees something that the others miss: trained kernels and scans what is
-local at some width, neighbours what is dense or sparse at any, edges what happens in one column,
-shifts what happens to all rows a little. Their p-values are combined in two stages
-(``calibration.pvalues``), so that a family with many readings has no more say than one with few.
+Every family of component tests finds something that the others miss: trained kernels and scans
+what is local at some width, k-NN counts what is dense or sparse at any, marginal tails what happens
+in one column, mean and variance shift what happens to all rows a little. Their p-values are combined in two stages
+(``calibration.pvalues``), so that a family with many component tests counts as much as one with
+few.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from sparker.engine.ensemble import Competition
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.engine.toys import Toys
-from sparker.statistics.contract import Chunk, Reading, Statistic
+from sparker.statistics.contract import Chunk, Component, Statistic
 from sparker.statistics.edges import Edges
 from sparker.statistics.kernels import KernelStatistic, PreparedKernels
 from sparker.statistics.neighbours import Neighbours
@@ -64,9 +65,9 @@ class PreparedPortfolio(NamedTuple):
     company: tuple[Any, ...]
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def component_tests(self) -> tuple[Component, ...]:
         """Those of all."""
-        return sum((one.readings for one in (self.kernels, *self.company)), ())
+        return sum((one.component_tests for one in (self.kernels, *self.company)), ())
 
     @property
     def widths(self) -> np.ndarray:

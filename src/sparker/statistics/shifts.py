@@ -21,7 +21,7 @@ from sparker.engine.memory import Need
 from sparker.engine.preprocess import Transform
 from sparker.engine.sample import TwoSample
 from sparker.statistics.batched import PreparedBatches, each_pool
-from sparker.statistics.contract import Reading, Statistic
+from sparker.statistics.contract import Component, Statistic
 from sparker.statistics.edges import columns_of
 from sparker.statistics.surprise import LEAST, averaged
 
@@ -43,7 +43,9 @@ class Shifts(Statistic):
             },
             start=each_pool(functools.partial(_placed, transform), _evaluated),
             room=_room,
-            readings=tuple(Reading("shifts", float(i)) for i in range(len(NUMBERS))),
+            component_tests=tuple(
+                Component("mean and variance shift", float(i)) for i in range(len(NUMBERS))
+            ),
         )
 
 

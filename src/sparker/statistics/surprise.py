@@ -1,4 +1,4 @@
-"""How surprising the data's share of some rows is: what all readings that count rows share.
+"""How surprising the data's share of some rows is: what all component tests that count rows share.
 
 A *set* of rows is chosen without knowing which are data: the rows nearest to some point, those
 furthest out in some column. If nothing is wrong, the data's share of it is that of the whole

@@ -66,10 +66,10 @@ class Feature(NamedTuple):
         return self.kind in (IS, OTHER, MISSING)
 
     def text(self, above: float | None, at_most: float | None) -> str:
-        """A condition on it in words: values above one bound and no further up than another.
+        """Return a condition: values above one bound and no larger than another.
 
-        >>> Feature("size").text(1.5, None), Feature("colour", "is", "red").text(None, 0.0)
-        ('size above 1.5', 'colour is not red')
+        >>> Feature("size").text(1.5, 3.0), Feature("colour", "is", "red").text(None, 0.0)
+        ('1.5 < size <= 3', 'colour is not red')
         """
         if self.is_flag:
             return self._said("is" if above is not None else "is not")
@@ -79,10 +79,9 @@ class Feature(NamedTuple):
             days = DAYS[first] if first == last else f"{DAYS[first]} to {DAYS[last]}"
             return f"{self.label} {days}"
         if at_most is None:
-            return f"{self.label} above {self.value(above)}"
-        if above is None:
-            return f"{self.label} at most {self.value(at_most)}"
-        return f"{self.label} above {self.value(above)} and up to {self.value(at_most)}"
+            return f"{self.label} > {self.value(above)}"
+        low = "" if above is None else f"{self.value(above)} < "
+        return f"{low}{self.label} <= {self.value(at_most)}"
 
     def value(self, number: float | None) -> str:
         """A number of this feature as people read it, with all digits that count."""
