@@ -215,7 +215,17 @@ class TestConfig:
     @property
     def features(self) -> set[str]:
         """What may not go with something else, see ``sparker.together``."""
-        names = ("alpha", "expected", "groups", "strata", "config", "widths", "statistic", "stop", "store")
+        names = (
+            "alpha",
+            "expected",
+            "groups",
+            "strata",
+            "config",
+            "widths",
+            "statistic",
+            "stop",
+            "store",
+        )
         given = {name for name in (*names, "cluster") if getattr(self, name) is not None}
         given |= {"normalisation"} if self.normalisation is not None else set()
         given |= {"systematics"} if self.systematics or self.normalisation is not None else set()

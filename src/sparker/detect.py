@@ -17,7 +17,7 @@ from sparker.calibration.plan import Plan, Recipe, describe
 from sparker.calibration.pvalues import Ranked, rank
 from sparker.calibration.settings import plain
 from sparker.calibration.toys import Executor, Table
-from sparker.config import TestConfig, DecidedKeywords, defaults, from_keywords
+from sparker.config import DecidedKeywords, TestConfig, defaults, from_keywords
 from sparker.findings.decision import Level
 from sparker.findings.explain import Answers, UnexplainedError, explain
 from sparker.findings.interpret import interpret

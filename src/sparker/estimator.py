@@ -55,8 +55,8 @@ class SparKer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin
         n_widths: at how many widths the test is read off.
         preprocess: ``decorrelate``, ``standardise``, ``whiten`` or ``unchanged`` of
             ``sparker.engine.preprocess``.
-        combine: how the ways to look become one test, a rule of ``sparker.calibration.combine``.
-        null: how anomaly-free experiments are made, ``"permutation"`` or ``Simulator(source)``.
+        combine: how component tests become one test, a rule of ``sparker.calibration.combine``.
+        null: how toys are made, ``"permutation"`` or ``Simulator(source)``.
         n_toys: number of these experiments; p-values go down to one over this + 1.
         reference: the class in ``y`` of the reference rows, where classes are not 0 and 1.
         missing: what to do where values are missing, ``"indicator"``, ``"drop"`` or ``"error"``.

@@ -311,9 +311,7 @@ class Monitor:
         config = replace(self.config, seed=seed)
         reference, note = self._part(n_rows, seed)
         with reporter(config.progress, config.n_toys + 1) as on_progress:
-            found = conclude(
-                prepare(reference, batch, config), began, on_progress, level=level
-            )
+            found = conclude(prepare(reference, batch, config), began, on_progress, level=level)
         return replace(found, notes=(*note, *found.notes))
 
     def _part(self, n_rows: int, seed: int) -> tuple[Table, tuple[str, ...]]:

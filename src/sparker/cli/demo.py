@@ -28,7 +28,7 @@ SIDE = 8  # pixels of a picture
     "--hidden",
     default=0,
     type=click.IntRange(0, 9),
-    help="Which digit to hide; some are harder to tell from the others.",
+    help="Digit to hide; some resemble others and are harder to find.",
 )
 def demo(seed: int, output: Path, toys: int, hidden: int) -> None:
     """Hide a few handwritten digits of one class among others, and find them.
@@ -79,8 +79,7 @@ def run(hidden: int, seed: int, n_toys: int, output: Path) -> None:
     digits = hide(hidden, seed)
     note(
         f"{N_DATA} handwritten digits, {N_HIDDEN} of them a {hidden}, which none of the "
-        f"{N_REFERENCE} in the reference is. Fitting them and {n_toys} anomaly-free "
-        "experiments ..."
+        f"{N_REFERENCE} in the reference is. Testing them with {n_toys} toys ..."
     )
     result = look(digits, n_toys, seed)
     attempts = Attempts()
@@ -99,15 +98,13 @@ def run(hidden: int, seed: int, n_toys: int, output: Path) -> None:
 
 
 def say(result: "TestResult", digits: Digits, hidden: int) -> None:
-    """The verdict, and what the most anomalous rows turn out to be."""
+    """Print the summary, and which digits the most anomalous rows are."""
     import numpy as np
 
     top = result.ranking[:N_HIDDEN]
     out = Out()
     out.say(result.summary())
     shown = " ".join(str(label) for label in digits.label[top])
-    out.say(f"the {len(top)} most anomalous digits are: {shown}")
-    out.say(
-        f"{np.sum(digits.label[top] == hidden)} of them are the hidden {hidden}, which make up "
-        f"{N_HIDDEN / N_DATA:.0%} of the data"
-    )
+    n_found = np.sum(digits.label[top] == hidden)
+    out.say(f"The {len(top)} most anomalous digits: {shown}")
+    out.say(f"{n_found} of them are among the {N_HIDDEN} hidden {hidden}s.")

@@ -49,13 +49,18 @@ if TYPE_CHECKING:
 @click.option("--images", help="Column of --data with picture files, or a folder of one a row.")
 @names_option("--observables", help="Columns of --data with numbers.")
 @column_options
-@click.option("--alpha", type=A_LEVEL)
+@click.option(
+    "--alpha", type=A_LEVEL, help="Level to decide at anew (default: that of the result)."
+)
 def report(result: Path, output: Path, **options: Any) -> None:
     """Write the report of a RESULT that `sparker test --save` kept.
 
     Example: sparker report result.sparker --output report.html
     """
+    from dataclasses import replace
+
     from sparker import tables
+    from sparker.findings.decision import Level
     from sparker.result import TestResult
 
     data, text, images = (options[name] for name in ("data", "text", "images"))
@@ -84,7 +89,9 @@ def report(result: Path, output: Path, **options: Any) -> None:
             "images": shown,
             "observables": {name: table.extra[name] for name in observables} or None,
         }
-    found.report(output, **extras, alpha=options["alpha"])
+    if options["alpha"] is not None:
+        found = replace(found, level=Level.of(options["alpha"]))
+    found.report(output, **extras)
     note(f"The report is in {output}.")
 
 
@@ -144,7 +151,7 @@ def _say_saved(file: str, as_json: bool) -> None:
     if not as_json:
         answer(found.summary())
     elif isinstance(found, TestResult):
-        answer_json(to_json(found, None, None, None, tail=False), indent=1)
+        answer_json(to_json(found, None, tail=False), indent=1)
     else:
         answer_json(found.to_dict(), indent=1)
 

@@ -101,9 +101,7 @@ def say(found: "ManyResult", options: Mapping[str, Any], reports: Reports) -> No
     decided = options["fdr"] is not None
     with attempts.at("answer"), reader_may_leave():
         if options["as_json"]:
-            answer_json(
-                {"anomaly": bool(found.found) if decided else None, **found.to_dict()}, indent=1
-            )
+            answer_json(found.to_dict(), indent=1)
         else:
             speak(found)
     reports.end()

@@ -112,8 +112,8 @@ embed_option = click.option(
 
 
 def toys_option(default: int) -> Callable[[Command], Command]:
-    """The number of experiments."""
-    said = "Anomaly-free experiments; p-values go down to one over this + 1."
+    """The number of toys."""
+    said = "Number of toys N; the smallest possible p-value is 1/(N+1)."
     return preset("--toys", default=default, type=click.IntRange(1), help=said)
 
 
@@ -128,7 +128,7 @@ fit_options = options(
     preset("--preprocess", default="decorrelate",
            type=click.Choice(["decorrelate", "standardise", "whiten", "unchanged"])),
     preset("--combine", default="harmonic", type=click.Choice([rule.__name__ for rule in RULES]),
-           help="How the ways to look become one test; the paper's is minimum_and_product."),
+           help="How component tests become one test; the paper's is minimum_and_product."),
     click.option("--device", help="cpu, gpu or tpu; the fastest there is if not given."),
 )  # fmt: skip
 
@@ -143,7 +143,7 @@ annealed_option = click.option(
 store_option = click.option(
     "--store",
     type=FOLDER,
-    help="Folder that keeps finished experiments; the same command continues there.",
+    help="Folder that keeps finished toys; the same command continues there.",
 )
 
 OWN_STATISTIC = "sparker"

@@ -1,4 +1,4 @@
-"""A result on stdout, for people or as JSON, and its rows as CSV."""
+"""A result on stdout, for people or as JSON; its rows as CSV."""
 
 import csv
 from io import StringIO
@@ -17,16 +17,13 @@ if TYPE_CHECKING:
 N_ROWS_SHOWN = 10
 
 
-def to_json(
-    result: "TestResult",
-    anomaly: bool | None,
-    alpha: float | None,
-    texts: list[Any] | None,
-    *,
-    tail: bool,
-) -> dict[str, Any]:
-    """The schema of ``--json``, see docs/commands.md."""
-    found: dict[str, Any] = {"schema": 5, "alpha": alpha, "anomaly": anomaly, **result.to_dict()}
+SCHEMA = 6
+"""Of ``--json``; within a schema keys are only ever added."""
+
+
+def to_json(result: "TestResult", texts: list[Any] | None, *, tail: bool) -> dict[str, Any]:
+    """Return the result with the schema of ``--json``, see docs/commands.md."""
+    found: dict[str, Any] = {"schema": SCHEMA, **result.to_dict()}
     if texts is not None and "rows" in found:
         first = result.ranking[: len(found["rows"]["most_anomalous"])]
         for row, i in zip(found["rows"]["most_anomalous"], first, strict=True):
@@ -46,61 +43,26 @@ def to_json(
     return found
 
 
-def speak(
-    result: "TestResult",
-    anomaly: bool | None,
-    alpha: float | None,
-    texts: list[Any] | None,
-    *,
-    tail: bool,
-) -> None:
-    """The result on stdout, for people."""
+def speak(result: "TestResult", texts: list[Any] | None, *, tail: bool) -> None:
+    """Print the summary, whose warnings stand on stderr already, and the texts of the rows."""
     out = Out()
-    if anomaly is not None:
-        out.say(f"{'anomaly' if anomaly else 'compatible'} at alpha = {alpha:g}", style="bold")
-    out.say(result.summary())
-    if anomaly is False and (result.at_least or result.missing_at_least):
-        out.say("the answers are given at 5 %, whatever alpha is")
+    out.say(result.summary(warnings=False))
     if tail:
         try:
             out.say(str(result.tail_fit()))
         except ValueError as error:
             out.say(f"not extrapolated: {error}")
-    columns = _first_rows(result, texts)
-    if columns:
-        out.table("Most anomalous data rows, counted from 0", columns)
-
-
-def _first_rows(result: "TestResult", texts: list[Any] | None) -> dict[str, list[Any]]:
-    """What is said of the most anomalous rows, by columns; nothing where nothing is seen."""
-    from sparker.findings.words import held, sees_something
-
-    found, f = result.answers, result.data_log_ratio
-    if (found is None and f is None) or (found is not None and not sees_something(result)):
-        return {}  # whoever looks for differences finds some in any sample
-    first = result.ranking[:N_ROWS_SHOWN]
-    columns: dict[str, list[Any]] = {"row": [str(row) for row in result.row_numbers[first]]}
-    if found is not None:
-        columns["probability"] = [_share(found.probability[row]) for row in first]
-        n_held = len(held(result))
-        if n_held:  # the surest come first, as their sentences do
-            numbers = result.region_of_row[first]
-            columns["region"] = [str(i) if 0 < i <= n_held else "" for i in numbers]
-    elif f is not None:
-        columns["log density ratio"] = [f"{f[row]:+.2f}" for row in first]
-    if texts is not None:
-        columns["text"] = [cell(str(texts[row]), cut=True) for row in first]
-    return columns
-
-
-def _share(value: float) -> str:
-    return "" if value != value else f"{value:.2f}"  # unknown for rows that took no part
+    if texts is not None and result.is_significant:
+        first = result.ranking[:N_ROWS_SHOWN]
+        rows = [str(row) for row in result.row_numbers[first]]
+        shown = [cell(str(texts[row]), cut=True) for row in first]
+        out.table("Most anomalous data rows, counted from 0", {"row": rows, "text": shown})
 
 
 def write_rows(path: Path, result: "TestResult") -> None:
-    """What is known of every data row, and its values."""
+    """Write what is known of every data row, and its values."""
     from sparker.findings.frames import free_name
-    from sparker.findings.words import FDR
+    from sparker.findings.text import FDR
 
     own: dict[str, list[str]] = {"row": [str(row) for row in result.row_numbers]}
     found = result.answers
@@ -108,7 +70,7 @@ def write_rows(path: Path, result: "TestResult") -> None:
         own["probability"] = [brief(value) for value in found.probability]
         if found.row_p_values is not None:
             own["p_value"] = [brief(value) for value in found.row_p_values]
-            own["listed"] = [str(int(yes)) for yes in result.listed(FDR)]
+            own["flagged"] = [str(int(yes)) for yes in result.listed(FDR)]
         own["region"] = [str(number) for number in result.region_of_row]
     if result.data_log_ratio is not None:
         own["log_ratio"] = [brief(value) for value in result.data_log_ratio]

@@ -1,4 +1,4 @@
-"""``sparker test``: two files in, a verdict out."""
+"""``sparker test``: two files in, a decision out."""
 
 import math
 import sys
@@ -55,7 +55,6 @@ from sparker.cli.terminal import BadInput, answer, answer_json, reader_may_leave
 if TYPE_CHECKING:
     import numpy as np
 
-    from sparker.result import TestResult
     from sparker.tables import Table
 
 
@@ -79,14 +78,15 @@ if TYPE_CHECKING:
 @click.option(
     "--group-rows",
     type=click.IntRange(1),
-    help="Of larger groups take so many rows only, so that groups of many sizes can be relabelled.",
+    help="Subsample larger groups to this many rows, so that groups of different size are "
+    "exchangeable.",
 )
 @click.option("--strata", help="Column of both files; labels are exchanged within strata only.")
 @preset(
     "--null",
     default="permutation",
     type=click.Choice(["permutation", "simulator"]),
-    help="How anomaly-free experiments are made.",
+    help="How toys are made.",
 )
 @click.option("--pool", help="File of further anomaly-free rows, for --null simulator.")
 @click.option(
@@ -94,7 +94,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Use the rows of --pool without weights, although REFERENCE has --weights.",
 )
-@click.option("--stop", is_flag=True, help="Stop early if the data are clearly compatible.")
+@click.option(
+    "--stop", is_flag=True, help="Stop early where no significant difference can be expected."
+)
 @statistic_option
 @annealed_option
 @fit_options
@@ -103,15 +105,17 @@ if TYPE_CHECKING:
 @click.option(
     "--alpha",
     type=A_LEVEL,
-    help="Decide at this level: exit code 1 if p <= alpha.",
+    help="Level of the decision (default: 0.05); given, exit code 1 if p <= alpha.",
 )
 @click.option(
     "--fdr",
     type=A_LEVEL,
-    help="Of several DATA, list those that differ at this false discovery rate, 0.1 if not given; "
-    "given, exit code 1 if any is listed.",
+    help="False discovery rate of the list of several DATA (default: 0.1); given, exit code 1 if "
+    "any is listed.",
 )
-@click.option("--tail", is_flag=True, help="Extrapolate beyond the reach of the experiments, too.")
+@click.option(
+    "--tail", is_flag=True, help="Extrapolate the p-value beyond 1/(N+1), as an estimate."
+)
 @click.option("--text", help="Column of DATA with a text for each row, to show; or --embed it.")
 @click.option(
     "--images",
@@ -126,9 +130,11 @@ if TYPE_CHECKING:
 @click.option(
     "--reports",
     type=FOLDER,
-    help="Folder for a report of each of several DATA that may be listed.",
+    help="Folder for a report of each of several DATA with p <= FDR.",
 )
-@click.option("--rows", type=FILE, help="Write a CSV file with what is known of every data row.")
+@click.option(
+    "--rows", type=FILE, help="Write a CSV file with the data rows, their probabilities and flags."
+)
 @click.option("--save", type=FILE, help="Write the whole result, for `sparker report`.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt: skip
@@ -136,9 +142,10 @@ def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt:
 
     All are tables (.csv, .tsv, .npy, .npz, .parquet, .h5, .root, .jsonl) with the same columns, or,
     with --embed, two folders of pictures.
-    Prints the p-value, where the two differ, and which rows. Exit codes: 0 compatible or no
-    --alpha, 1 anomaly at --alpha, 2 bad input, or an output that could not be written, 3 internal
-    error, 130 interrupted, 143 terminated.
+    Prints the decision, where the two differ, and which rows. Exit codes: 0 no significant
+    difference or no --alpha, 1 significant difference at --alpha, 2 bad input, an --alpha that no
+    p-value can reach, or an output that could not be written, 3 internal error, 130 interrupted,
+    143 terminated.
 
     Several DATA, or a folder of them, are tested one by one and ranked; with --fdr, exit code 1
     means that some are listed.
@@ -154,6 +161,8 @@ def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt:
 def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     from sparker import detect
     from sparker.calibration.sequential import Sequential
+    from sparker.findings.decision import TOO_FEW_TOYS
+    from sparker.findings.text import remedy
 
     check_together()
     settings = fit_settings(options, anneal=options.pop("annealed"))
@@ -193,11 +202,12 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         "groups": _of_both(options["groups"], first, second),
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
+        "alpha": options["alpha"],
     }
     with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
             detect.run_toys(first, second, only=options["only"], cluster=cluster, **settings)
-            made = f"experiments {options['only'][0]} to {options['only'][-1]}"
+            made = f"toys {options['only'][0]} to {options['only'][-1]}"
             answer(f"{made} of 0 to {settings['n_toys']} are made and kept in {options['store']}")
             return
         stop = Sequential() if options["stop"] else None
@@ -208,17 +218,14 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         observables = [_observables(options["observables"], second), None]
     texts = second.extra[shown_text].tolist() if shown_text else found.texts
     attempts = Attempts()
-    alpha = options["alpha"]
-    floor = _floor(alpha, result)
-    if floor:  # no decision, but all the rest
-        attempts.failed(floor)
-        alpha = None
-    anomaly = None if alpha is None else result.p_value <= alpha
+    decision = result.decision
+    if decision.given and decision.outcome == TOO_FEW_TOYS:
+        attempts.failed(f"--alpha {decision.alpha:g} is out of reach: {remedy(result)}")
     with attempts.at("answer"), reader_may_leave():
         if options["as_json"]:
-            answer_json(to_json(result, anomaly, alpha, texts, tail=options["tail"]), indent=1)
+            answer_json(to_json(result, texts, tail=options["tail"]), indent=1)
         else:
-            speak(result, anomaly, alpha, texts, tail=options["tail"])
+            speak(result, texts, tail=options["tail"])
     attempts.write("rows", options["rows"], partial(write_rows, result=result))
     attempts.write("result", options["save"], result.save)
     write = partial(
@@ -228,11 +235,10 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         observables=observables[0],
         reference_observables=observables[1],
         command=command_line(),
-        alpha=alpha,
     )
     attempts.write("report", options["report"], write)
     attempts.end()
-    if anomaly:
+    if decision.given and result.is_significant:
         sys.exit(1)
 
 
@@ -311,24 +317,11 @@ def _of_both(name: str | None, *tables: "Table") -> Any:
     return tuple(table.extra[name] for table in tables) if name else None
 
 
-def _floor(alpha: float | None, result: "TestResult") -> str:
-    """Where labels can be given in few ways only, no outcome may reach the level."""
-    n_ways = result.n_labellings
-    if alpha is None or n_ways is None or 1 / n_ways <= alpha:
-        return ""
-    return (
-        f"the p-value is {result.p_value:.3g}, but with {n_ways} ways to give the labels none "
-        f"below {1 / n_ways:.2g} is possible, and nothing could be an anomaly at --alpha "
-        f"{alpha:g}; take more groups, or a larger --alpha"
-    )
-
-
 def _check_reach(alpha: float | None, n_toys: int) -> None:
     """Refuse a level that no outcome could reach, before hours are spent on it."""
     if alpha is not None and 0 < n_toys < 1 / alpha - 1:
         missing = math.ceil(1 / alpha - 1) - n_toys
         raise BadInput(
-            f"{n_toys} experiments resolve p-values down to {1 / (n_toys + 1):.2g}, so "
-            f"nothing could be an anomaly at --alpha {alpha:g}; ask for {missing} more by "
-            "--toys, or for a larger --alpha"
+            f"--alpha {alpha:g} is out of reach: the smallest p-value of {n_toys} toys is "
+            f"{1 / (n_toys + 1):.2g}; ask for {missing} more by --toys, or for a larger --alpha"
         )

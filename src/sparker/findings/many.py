@@ -9,9 +9,9 @@ import numpy as np
 
 from sparker.calibration.false_discovery import fewest_listed, q_values
 from sparker.calibration.pvalues import CONFIDENCE, significance
+from sparker.findings import text
 from sparker.findings.frames import Frame, as_frame
 from sparker.findings.result import Result
-from sparker.findings import text
 from sparker.system.numbers import finite, span
 
 N_NAMED = 5

@@ -15,6 +15,7 @@ from sparker.findings.rules import Condition, Found
 from sparker.system.archive import Count, Share
 from sparker.tables.encoding import Feature
 
+
 class Region(NamedTuple):
     """A region with what was counted in it."""
 

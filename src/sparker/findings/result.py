@@ -22,10 +22,10 @@ from sparker.embed import restored as embedder_restored
 from sparker.engine import ensemble
 from sparker.engine.ensemble import Ensemble
 from sparker.engine.preprocess import Transform
-from sparker.findings.columns import Quartiles
 from sparker.findings import text
 from sparker.findings.bound import CONFIDENCE as BOUND_CONFIDENCE
 from sparker.findings.bound import AtLeast
+from sparker.findings.columns import Quartiles
 from sparker.findings.decision import SIGNIFICANT, SURE, Decision, Level, decide
 from sparker.findings.explain import Answers, agreeing
 from sparker.findings.frames import Frame, as_frame, free_name
@@ -458,9 +458,13 @@ class Result:
             families=families_of(self.component_tests),
         )
 
-    def summary(self) -> str:
-        """Return what was compared, the decision and the answers, in a few lines."""
-        return text.summary(self)
+    def summary(self, *, warnings: bool = True) -> str:
+        """Return what was compared, the decision and the answers, in a few lines.
+
+        Args:
+            warnings: Include the warnings that could change the decision.
+        """
+        return text.summary(self, warnings=warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the large arrays, as JSON knows it."""
@@ -615,9 +619,7 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return (
-            f"<TestResult: {text.decision(self)}>"
-        )
+        return f"<TestResult: {text.decision(self)}>"
 
 
 def _listed(values: Quartiles | None) -> list[float] | None:
