@@ -13,8 +13,9 @@ from scipy.stats import binom
 
 import sparker
 from sparker.engine.sample import TwoSample
-from sparker.findings import bound, columns, explain, mixtures, orders, regions, rows, rules, words
+from sparker.findings import bound, columns, explain, mixtures, orders, regions, rows, rules, text
 from sparker.findings.bound import AtLeast
+from sparker.findings.decision import SURE
 from sparker.findings.frames import as_frame
 from sparker.nulls import Permutation, samples
 from sparker.tables.encoding import Feature
@@ -207,12 +208,10 @@ def test_few_labellings_give_no_bound():
 
 
 def test_bounds_agree_with_the_test():
-    observed = samples(*planted())
-    assert explain.agreeing(AtLeast(9, 3), observed, sure=False) == (0, 0)
-    assert explain.agreeing(AtLeast(9, 3), observed, sure=True) == (9, 3)
-    assert explain.agreeing(AtLeast(0, 0), observed, sure=True) == (1, 0)
-    fewer = observed._replace(expected=2.0 * N_DATA)
-    assert explain.agreeing(AtLeast(0, 0), fewer, sure=True) == (0, 1)
+    assert explain.agreeing(AtLeast(9, 3), 0.01, fewer=False) == (9, 3)
+    assert explain.agreeing(AtLeast(0, 0), 0.01, fewer=False) == (1, 0)
+    assert explain.agreeing(AtLeast(0, 0), 0.01, fewer=True) == (0, 1)
+    assert explain.agreeing(AtLeast(0, 0), 0.06, fewer=False) == (0, 0)  # at a level of 10 %
 
 
 # Mixtures
@@ -248,7 +247,7 @@ def test_strata_of_other_sizes_are_no_anomaly():
         rows_[:, 0] += 3 * some
     result = sparker.test(reference, data, n_toys=39, statistic=spread, strata=strata)
     assert (result.at_least, result.answers.regions) == (0, ())
-    assert not any(one.differs for one in result.answers.columns)
+    assert not any(result.columns()["significant"])
 
 
 def test_rows_without_weight_are_never_hidden_and_what_cannot_be_hidden_is_not():
@@ -422,7 +421,7 @@ def test_the_range_of_ordinary_rows_covers_them():
 
 def test_a_rule_finds_the_planted_rows(found):
     first = found.answers.regions[0]
-    assert first.confirmed
+    assert first.is_significant(0.05)
     assert set(range(N_PLANTED)) - set(first.rows) == set()
     assert first.n_data == len(first.rows)
     assert first.n_data - first.expected == pytest.approx(first.too_many)
@@ -535,11 +534,11 @@ def test_a_column_of_one_value_has_no_rules():
 
 def test_conditions_in_words():
     names = [Feature("mass"), Feature("a b")]
-    assert rules.Condition(0, 1.5, None).text(names) == "mass above 1.5"
-    assert rules.Condition(1, None, -2.0).text(names) == "a b at most -2"
-    assert rules.Condition(0, 1e6, 2e6).text(names) == "mass above 1000000 and up to 2000000"
-    assert rules.Condition(0, 1e12 + 0.25, None).text(names) == "mass above 1000000000000.25"
-    assert rules.Condition(0, None, 1e-30).text(names) == "mass at most 1e-30"
+    assert rules.Condition(0, 1.5, None).text(names) == "mass > 1.5"
+    assert rules.Condition(1, None, -2.0).text(names) == "a b <= -2"
+    assert rules.Condition(0, 1e6, 2e6).text(names) == "1000000 < mass <= 2000000"
+    assert rules.Condition(0, 1e12 + 0.25, None).text(names) == "mass > 1000000000000.25"
+    assert rules.Condition(0, None, 1e-30).text(names) == "mass <= 1e-30"
 
 
 # Column by column
@@ -559,7 +558,7 @@ def test_columns_keep_their_level(kind, n_reference, n_data):
         }[kind]
         pool = pool_of(every[:n_reference], every[n_reference:])
         tested = columns.column_tests(pool, rng, plain_encoding((), 3), independent=True)
-        wrong += any(one.differs for one in tested)
+        wrong += any(one.p_value <= 0.05 for one in tested)
     assert binom.sf(wrong - 1, 150, 0.05) > 1e-3
 
 
@@ -571,8 +570,7 @@ def test_columns_that_differ_are_found_and_named():
     first, second = columns.column_tests(pool, rng, plain_encoding((), 3), independent=True)
     assert (first.column, first.test) == (0, columns.SMOOTH)
     assert (second.column, second.test) == (1, columns.COUNTED)
-    assert first.differs
-    assert second.differs
+    assert max(first.p_value, second.p_value) <= 0.05
     assert first.data_quartiles[1] > first.reference_quartiles[1]
 
 
@@ -586,7 +584,7 @@ def test_columns_of_groups_are_compared_with_what_groups_may_do():
         pool = pool_of(every[:240], every[240:], groups=(groups[:240], groups[240:]))
         for independent in wrong:
             (one,) = columns.column_tests(pool, rng, plain_encoding((), 1), independent=independent)
-            wrong[independent] += one.differs
+            wrong[independent] += one.p_value <= 0.05
     assert wrong[True] > 20
     assert binom.sf(wrong[False] - 1, 60, 0.05) > 1e-3
 
@@ -598,29 +596,31 @@ def test_without_anomalies_nothing_is_said_to_be_anomalous():
     result = outcome(seed=3, n_planted=0)
     assert result.p_value > 0.05
     assert (result.at_least, result.missing_at_least) == (0, 0)
-    text = result.summary()
-    assert "no row is anomalous for certain" in text
-    assert "which rows" not in text
-    assert "seen most clearly" not in text
+    lines = result.summary().splitlines()
+    assert lines[1].startswith("No significant difference (p = ")
+    assert all(line.startswith("Note") for line in lines[2:])
+    assert not any(result.regions()["significant"])
+    assert len(result.rows(fdr=0.2)) == 0
 
 
-def test_a_sure_region_counts_where_the_test_as_a_whole_sees_nothing(found):
-    """A statistic that looks elsewhere cannot hide what is plain."""
+def test_a_region_that_is_significant_alone_is_one_line():
+    """A statistic that compares something else cannot hide what is plain."""
     blind = outcome(statistic=lambda rng, sample: rng.random())
     assert blind.p_value > 0.05
-    assert blind.answers.regions[0].p_value <= regions.SURE
-    assert 1 <= blind.at_least <= N_PLANTED
-    assert "the test as a whole does not see it" in blind.summary()
+    assert blind.answers.regions[0].p_value <= SURE
+    assert blind.answers.at_least.too_many >= 1
+    assert blind.at_least == 0
+    assert "though the test as a whole is not significant" in " ".join(blind.summary().split())
     weaker = blind.answers.regions[0]._replace(p_value=0.01)
     silent = dataclasses.replace(blind, answers=blind.answers._replace(regions=(weaker,)))
-    assert not words.sees_something(silent)
-    assert not words.where(silent)
+    assert not silent.significant_regions
+    assert "Region" not in silent.summary()
 
 
 def test_nothing_prints_zero_beside_an_anomaly(found):
     assert found.p_value <= 0.05
     assert 1 <= found.at_least <= N_PLANTED
-    assert f"at least {found.at_least} of the {N_DATA} data rows" in found.summary()
+    assert f"at least {found.at_least} of {N_DATA} data rows" in found.summary()
 
 
 KNOWN = {
@@ -649,16 +649,16 @@ def test_every_kind_of_test_has_answers(name, tmp_path):
     assert all((region.p_value is not None) == one_by_one for region in found.regions)
     assert (found.at_least is None) == (name == "few labellings")
     if not one_by_one:
-        with pytest.raises(ValueError, match="no list of rows"):
+        with pytest.raises(ValueError, match="no rows can be flagged"):
             result.rows(fdr=0.2)
     path = tmp_path / "result"
     result.save(path)
     assert sparker.load(path) == result
     json.dumps(result.to_dict(), allow_nan=False)
     assert result.summary()
-    assert words.sees_something(result) or "which rows" not in result.summary()
-    if name in ("groups", "weights of both") and result.p_value <= 0.05:
-        assert result.summary().count(words.NOT_ALONE) == 2
+    assert result.is_significant or "Rows" not in result.summary()
+    if name in ("groups", "weights of both") and result.is_significant:
+        assert " ".join(result.summary().split()).count(text.NOT_ALONE) == 2
 
 
 def test_rows_that_cannot_be_relabelled_cost_the_answers_and_not_the_test():
@@ -720,7 +720,7 @@ def test_tables_come_back_as_they_came(frame, kind, found, tmp_path):
     in_list = result.rows(fdr=0.2)
     assert set(np.asarray(in_list["row_"])) == set(np.flatnonzero(result.listed(0.2)))
     assert list(np.asarray(result.columns()["column"])) != names  # the most different first
-    assert np.asarray(result.regions()["confirmed"])[0]
+    assert np.asarray(result.regions()["significant"])[0]
     path = tmp_path / "result"
     result.save(path)
     assert np.array_equal(np.asarray(sparker.load(path).rows()["row_"]), result.ranking)
@@ -749,8 +749,8 @@ def test_pyarrow_tables_come_with_their_names():
 
 
 def test_the_rows_named_first_are_in_the_list(found):
-    in_list = np.flatnonzero(found.listed(words.FDR))
-    named = words.which_rows(found).split("most anomalous: ")[1].split(", ")
+    in_list = np.flatnonzero(found.listed(text.FDR))
+    named = text.rows(found).split("most anomalous: ")[1].split(", ")
     assert {int(row) for row in named} <= set(in_list)
 
 
@@ -763,10 +763,11 @@ def test_frames_of_a_library_that_is_gone_are_refused_with_its_name():
 def test_json_says_what_the_summary_says(found):
     plain = found.to_dict()
     assert plain["how_many"]["at_least"] == found.at_least
-    assert len(plain["rows"]["listed"]) == found.listed(words.FDR).sum()
+    assert len(plain["rows"]["flagged"]) == found.listed(text.FDR).sum()
     assert plain["rows"]["most_anomalous"][0]["row"] == found.ranking[0]
     first = plain["regions"][0]
-    assert f"where: {first['rule']}: {first['data_rows']} data rows" in found.summary()
+    said = f"Where {first['rule']}: {first['data_rows']} data rows"
+    assert said in " ".join(found.summary().split())
     assert {one["column"] for one in plain["columns_alone"]} == set(found.column_labels)
 
 

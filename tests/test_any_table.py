@@ -324,6 +324,8 @@ def test_any_file_ends_with_an_exit_code_that_says_why(tmp_path, data):
         assert done.stderr.strip()
         assert "Traceback" not in done.stderr
     elif "--json" in arguments:
-        assert json.loads(done.stdout)["anomaly"] is bool(done.exit_code)
+        assert (json.loads(done.stdout)["decision"]["outcome"] == "significant difference") is bool(
+            done.exit_code
+        )
     told = CliRunner().invoke(main, ["info", str(files[0])])
     assert told.exit_code in (0, 2), told.output

@@ -55,7 +55,7 @@ def test_a_verdict_for_people(folder):
     done = invoke("test", folder / "reference.csv", folder / "strange.csv", *FEATURES, *QUICK,
                   "--text", "text")  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "p-value 0.05 " in done.stdout
+    assert "Significant difference (p = 0.05 <= alpha = 0.05 (default)" in done.stdout
     assert "Most anomalous data rows" in done.stdout
     assert "[red]row" in done.stdout  # the user's brackets are no markup
 
@@ -65,18 +65,20 @@ def test_json_has_the_documented_keys_and_nothing_else_is_printed(folder):
                   "--tail")  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["schema"] == 5
+    assert found["schema"] == 6
     assert found["encoding"]["columns"][1]["column"] == "column 1"
     assert [one["code"] for one in found["warnings"]] == ["order"]  # the cluster comes first
     assert found["warnings"][0]["text"].startswith("column 1 falls along the data rows")
     assert found["p_value"] == 0.05
     assert found["significance_interval"]["high"] is None
-    assert found["anomaly"] is None
+    assert found["decision"] == {
+        "alpha": 0.05, "given": False, "outcome": "significant difference"
+    }  # fmt: skip
     assert found["toys"] == {"compared": 19, "above": 0, "failed": 0}
     assert {row["row"] for row in found["rows"]["most_anomalous"]} <= set(range(20))
     assert "most_anomalous" not in found
     assert 0 < found["how_many"]["at_least"] <= 20
-    assert found["regions"][0]["confirmed"]
+    assert found["regions"][0]["significant"]
     assert len(found["columns_alone"]) == 2
     assert found["files"] == [str(folder / "reference.npy"), str(folder / "strange.npy")]
     assert "at least 200 finite toys" in found["extrapolated"]["refused"]
@@ -87,13 +89,16 @@ def test_exit_codes_follow_alpha(folder, data, alpha, code):
     done = invoke("test", folder / "reference.npy", folder / f"{data}.npy", *QUICK, "--alpha",
                   alpha, "--json")  # fmt: skip
     assert done.exit_code == code, done.output
-    assert json.loads(done.stdout)["anomaly"] is (code == 1)
+    found = json.loads(done.stdout)["decision"]
+    assert found["alpha"] == alpha
+    assert found["given"]
+    assert found["outcome"] == f"{'' if code else 'no '}significant difference"
 
 
 def test_a_level_out_of_reach_is_refused_at_once(folder):
     done = invoke("test", folder / "reference.npy", folder / "data.npy", *QUICK, "--alpha", 0.001)
     assert done.exit_code == 2
-    assert "19 experiments resolve p-values down to 0.05" in done.stderr
+    assert "--alpha 0.001 is out of reach: the smallest p-value of 19 toys is 0.05" in done.stderr
     assert "ask for 980 more by --toys" in done.stderr
 
 
@@ -109,7 +114,7 @@ def test_annealing_is_the_librarys(folder):
     )
     found = json.loads(done.stdout)
     assert found["p_value"] == result.p_value
-    assert found["decided"]["family"] == result.decided.family
+    assert found["most_significant"]["family"] == result.decided.family
     assert [one["family"] for one in found["families"]] == list(sparker.engine.FAMILIES[:1])
 
 
@@ -157,7 +162,7 @@ def test_files_come_out_and_go_in_again(folder, tmp_path):
     assert again.exit_code == 0, again.output
     assert "mass" in (tmp_path / "again.html").read_text()
     shown = invoke("info", saved)
-    assert "p-value" in shown.stdout
+    assert "alpha = 0.05 (default)" in shown.stdout
 
 
 def test_other_nulls(folder):
@@ -245,7 +250,8 @@ def test_a_level_that_few_labellings_cannot_reach_is_refused(folder):
     assert "labels can be given in 6 ways only" in found["notes"][0]
     refused = invoke(*arguments, "--alpha", 0.05)
     assert refused.exit_code == 2
-    assert "with 6 ways to give the labels none below 0.17 is possible" in refused.stderr
+    assert "--alpha 0.05 is out of reach: with 6 labellings no p-value" in refused.stderr
+    assert "Too few toys to decide at this alpha" in refused.stdout
     assert invoke(*arguments, "--alpha", 0.2).exit_code in (0, 1)
 
 
@@ -368,9 +374,8 @@ def test_the_demo_finds_the_hidden_digits(tmp_path):
     report = tmp_path / "demo.html"
     done = invoke("demo", "--toys", 9, "--seed", 3, "--output", report)
     assert done.exit_code == 0, done.output
-    assert "p-value 0.1 " in done.stdout  # the least that nine toys can give
-    assert "0 of 9 anomaly-free experiments" in done.stdout
-    found = re.search(r"([0-9]+) of them are the hidden 0", done.stdout)
+    assert "Too few toys to decide at this alpha (p = 0.1 > alpha = 0.05 (default)" in done.stdout
+    found = re.search(r"([0-9]+) of them are among the 24 hidden 0s", done.stdout)
     assert int(found[1]) >= 22
     assert "<html" in report.read_text()[:500]
     assert "Now open the report" in done.stderr

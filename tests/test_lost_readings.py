@@ -16,6 +16,8 @@ KERNELS = KernelStatistic(
     widths=sparker.WidthConfig(steps=20, n_widths=3),
 )
 
+SHIFT = "mean and variance shift"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Lossy(Shifts):
@@ -55,9 +57,12 @@ def outcome(statistic, shift=2.0, **settings):
 @pytest.mark.parametrize(
     ("lost", "where"),
     [
-        (lambda number: True, "not finite in the data and in 39 of 39 toys: shifts;"),
-        (lambda number: number == 0, "not finite in the data: shifts;"),
-        (lambda number: number in (3, 30), "not finite in 2 of 39 toys: shifts;"),
+        (
+            lambda number: True,
+            f"not finite in the data and in 39 of 39 toys: {SHIFT};",
+        ),
+        (lambda number: number == 0, f"not finite in the data: {SHIFT};"),
+        (lambda number: number in (3, 30), f"not finite in 2 of 39 toys: {SHIFT};"),
     ],
     ids=["all", "data", "toys"],
 )
@@ -65,10 +70,10 @@ def test_a_family_that_is_not_finite_is_named_and_the_others_decide(lost, where,
     result = outcome(portfolio(lost), store=tmp_path)
     assert result.p_value == 1 / 40
     assert result.n_failed == 0
-    assert where in result.summary()
+    assert where in " ".join(result.summary().split())
     if lost(0):
-        assert result.decided.family != "mean and variance shift"
-        assert result.p_by_component_test[result.of_family("mean and variance shift")].tolist() == [
+        assert result.decided.family != SHIFT
+        assert result.p_by_component_test[result.of_family(SHIFT)].tolist() == [
             1,
             1,
             1,
@@ -119,7 +124,7 @@ def test_kernels_that_did_not_stay_finite_leave_the_word_to_others(lost_fits, tm
     assert result.models is None
     assert result.score_counts is None
     assert len(result.widths) == 0
-    assert "not finite in the data: all kernels" in result.summary()
+    assert "not finite in the data: kernels" in " ".join(result.summary().split())
     result.report(tmp_path / "report.html")
     sparker.test(
         *samples(2.0), statistic=Portfolio(kernels=KERNELS), **(SETTINGS | {"explain": True})

@@ -376,11 +376,11 @@ def test_more_columns_than_can_be_told_apart_are_refused(tmp_path, monkeypatch, 
     }
     write[path.suffix]()
     if name != "x.h5":  # its columns are counted where it is read
-        refuse(path, "columns, and at most 1,000 can be told apart; take fewer")
+        refuse(path, "columns, and at most 1,000 can be distinguished; take fewer")
     else:
         monkeypatch.undo()
         write_h5(path, np.zeros((1, 2**20 + 1), bool))
-        refuse(path, "has 1,048,577 columns, and at most 1,048,576 can be told apart")
+        refuse(path, "has 1,048,577 columns, and at most 1,048,576 can be distinguished")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -397,7 +397,7 @@ def test_values_of_a_line_are_counted_before_each_has_a_name(tmp_path, monkeypat
     path = tmp_path / "x.jsonl"
     path.write_text("[" + "[]," * 200_000 + "[]]\n")
     tracemalloc.start()
-    refuse_reading(path, "columns, and at most 1,000 can be told apart")
+    refuse_reading(path, "columns, and at most 1,000 can be distinguished")
     assert tracemalloc.get_traced_memory()[1] < 40 * path.stat().st_size
     tracemalloc.stop()
 

@@ -514,7 +514,7 @@ def test_a_result_says_keeps_and_shows_how_far_nuisances_were_pulled(tmp_path):
     )  # fmt: skip
     (pull,) = result.nuisances
     assert any("as if the nuisance values were known" in note for note in result.notes)
-    said = f"nuisance parameter scale: pulled to {pull.value:+.2f} of its standard deviations"
+    said = f"Nuisance   scale: pull {pull.value:+.2f} +- {pull.error:.2f} (prior: 0 +- 1)"
     assert said in result.summary()
     assert result.to_dict()["nuisances"] == [pull._asdict()]
     result.save(tmp_path / "result.sparker")

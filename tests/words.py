@@ -1,5 +1,9 @@
-"""Phrases that are not the field's words: ``python -m tests.words FILE...`` lists them."""
+"""Phrases that are not the field's words: ``python -m tests.words FILE...`` lists them.
 
+Of a folder, the strings of its Python files that are no docstrings, and its templates.
+"""
+
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -37,7 +41,30 @@ def found(text: str) -> Iterator[str]:
         yield f"{match[0]!r} in {around!r}"
 
 
+def strings(code: str) -> Iterator[str]:
+    """Yield the strings of a Python file, which messages are made of, without docstrings."""
+    for node in ast.walk(ast.parse(code)):
+        body = getattr(node, "body", None)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Expr) and isinstance(body, list) and child in body:
+                vars(child)["value"] = ast.Constant(0)  # a docstring, or that of an attribute
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def texts(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what people read in a file or folder."""
+    if path.is_file():
+        yield path, path.read_text()
+        return
+    for file in sorted(path.rglob("*.py")):
+        yield file, "\n\n".join(strings(file.read_text()))
+    for file in sorted(path.rglob("*.html")):
+        yield file, file.read_text()
+
+
 if __name__ == "__main__":
-    for file in sys.argv[1:]:
-        for one in found(Path(file).read_text()):
-            print(f"{file}: {one}")
+    for name in sys.argv[1:]:
+        for file, text in texts(Path(name)):
+            for one in found(text):
+                print(f"{file}: {one}")

@@ -46,11 +46,11 @@ def test(reference: ArrayLike, data: ArrayLike, **settings: Unpack[DecidedKeywor
             (N_R, d), a data frame, columns by name, or a file.
         data: the rows in question, with the same columns, in any order where they have names.
         **settings: how, as ``sparker.TestConfig`` explains them one by one: ``alpha``, ``n_toys``,
-            ``seed``, ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``, ``images``,
-            ``embed``, ``strict``, ``reference_weights``, ``expected``, ``systematics``,
-            ``normalisation``, ``at``, ``groups``, ``strata``, ``config``, ``widths``,
-            ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``, ``store``,
-            ``progress``, ``chunk``, ``cluster``.
+            ``seed``, ``null``, ``columns``, ``ignore``, ``keep``, ``missing``, ``text``,
+            ``images``, ``embed``, ``strict``, ``reference_weights``, ``expected``,
+            ``systematics``, ``normalisation``, ``at``, ``groups``, ``strata``, ``config``,
+            ``widths``, ``preprocess``, ``combine``, ``statistic``, ``explain``, ``stop``,
+            ``store``, ``progress``, ``chunk``, ``cluster``.
 
     >>> import numpy as np
     >>> import sparker

@@ -64,7 +64,7 @@ OF_TOYS = (
 )
 @click.option("--groups", help="Column of all files; rows of a group are relabelled together.")
 @click.option("--strata", help="Column of all files; labels are exchanged within strata only.")
-@click.option("--all-toys", is_flag=True, help="Make all toys for every batch; do not stop early.")
+@click.option("--all-toys", is_flag=True, help="Make all toys of each batch; do not stop early.")
 @column_options
 @table_options
 @click.option("--text", help="Column of REFERENCE with texts, for --embed.")

@@ -94,9 +94,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Use the rows of --pool without weights, although REFERENCE has --weights.",
 )
-@click.option(
-    "--stop", is_flag=True, help="Stop early where no significant difference can be expected."
-)
+@click.option("--stop", is_flag=True, help="Stop early where the p-value is clearly large.")
 @statistic_option
 @annealed_option
 @fit_options
@@ -113,9 +111,7 @@ if TYPE_CHECKING:
     help="False discovery rate of the list of several DATA (default: 0.1); given, exit code 1 if "
     "any is listed.",
 )
-@click.option(
-    "--tail", is_flag=True, help="Extrapolate the p-value beyond 1/(N+1), as an estimate."
-)
+@click.option("--tail", is_flag=True, help="Extrapolate the p-value beyond 1/(N+1).")
 @click.option("--text", help="Column of DATA with a text for each row, to show; or --embed it.")
 @click.option(
     "--images",
@@ -132,9 +128,7 @@ if TYPE_CHECKING:
     type=FOLDER,
     help="Folder for a report of each of several DATA with p <= FDR.",
 )
-@click.option(
-    "--rows", type=FILE, help="Write a CSV file with the data rows, their probabilities and flags."
-)
+@click.option("--rows", type=FILE, help="Write a CSV file of the data rows, with flags.")
 @click.option("--save", type=FILE, help="Write the whole result, for `sparker report`.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def test(reference: str, data: tuple[str, ...], **options: Any) -> None:  # fmt: skip

@@ -15,6 +15,7 @@ from sparker.engine.preprocess import Transform
 from sparker.engine.train import FAMILIES
 from sparker.nulls import Samples
 from sparker.statistics.contract import Component, Statistic, families_of, scales
+from sparker.tables.encoding import called
 
 
 def interpret(
@@ -187,16 +188,16 @@ def _silent(component_tests: Sequence[Component], statistics: np.ndarray) -> lis
 
 def _notes(transform: Transform, observed: Samples, labels: Sequence[str]) -> tuple[str, ...]:
     notes = []
-    dropped = [labels[i].removeprefix("column ") for i in transform.dropped]
+    dropped = [labels[i] for i in transform.dropped]
     if dropped:
-        which = f"{'s' * (len(dropped) > 1)} {', '.join(dropped)} "
-        which += "do not vary and were" if len(dropped) > 1 else "does not vary and was"
-        notes.append(f"column{which} left out")
+        *others, last = dropped
+        names = f"{', '.join(others)} and {last}" if others else last
+        notes.append(f"{names} {'are' if others else 'is'} constant and not used")
         for name, n in zip(dropped, transform.strays(observed.data), strict=True):
             if n:
                 notes.append(
-                    f"column {name} never varies in the reference, but {n} data rows differ "
-                    "from it there: an anomaly that this test does not see"
+                    f"{called(name)} never varies in the reference, but {n} data rows differ "
+                    "from it there: an anomaly that this test cannot find"
                 )
     return tuple(notes)
 

@@ -185,13 +185,12 @@ class Many:
                 needed = int(np.ceil(len(tested) / self.fdr)) - 1
                 unless = "" if fewest is None else f" unless {fewest} or more have it"
                 notes.append(
-                    f"p-values go down to {smallest:.2g}, and of {len(tested)} samples none can be "
-                    f"listed{unless}; toys to be compared with, {needed:,} of them, would do for "
-                    "a single one"
+                    f"the smallest possible p-value is {smallest:.2g}, so that of {len(tested)} "
+                    f"samples none is listed{unless}; {needed:,} toys would allow a single one"
                 )
         suspicious = [one.name for one in self.samples if one.warnings]
         if suspicious:
-            notes.append(f"something looks suspicious in {_named(suspicious)}; see their warnings")
+            notes.append(f"there are warnings about {_named(suspicious)}")
         notes += [f"{one.name} could not be tested: {one.error}" for one in self.failed]
         return tuple(notes)
 

@@ -74,7 +74,7 @@ class Result:
     """Toys the p-value rests on."""
     n_toys_asked: Annotated[int, Meta(ge=1)]
     """Toys asked for, or as many as there are."""
-    level: Level = Level()
+    level: Level
     """The level of the decision."""
     n_failed: Count
     """Toys without any finite statistic; they count as more extreme than the data."""

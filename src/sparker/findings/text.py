@@ -256,8 +256,8 @@ def component_test(result: "Result") -> str:
 
 def pull(one: Pull) -> str:
     """Return how far the data pull a nuisance parameter, in units of its prior."""
-    text = f"{one.name}: pull {one.value:+.2f}, error {one.error:.2f} of its prior"
-    return f"{text} (not constrained by the data)" if one.error > 0.95 else text
+    free = ", not constrained by the data" if one.error > 0.95 else ""
+    return f"{one.name}: pull {one.value:+.2f} +- {one.error:.2f} (prior: 0 +- 1){free}"
 
 
 def notes(result: "Result") -> list[str]:
@@ -294,10 +294,18 @@ def next_steps(result: "Result") -> list[str]:
             "(sparker power, sparker.power_study).",
             "Do not repeat the test with other settings until p is small; fix them beforehand.",
         ]
-    flagged = result.answers is not None and result.answers.row_p_values is not None
-    first = "Look at the flagged rows first" if flagged else "Look at the most anomalous rows first"
+    known = result.answers
+    if known is None:
+        first = (
+            "Repeat the test with answers (explain=True, no --no-explain) to see where and which"
+        )
+        first += " rows."
+    else:
+        flagged = known.row_p_values is not None and result.listed(FDR).any()
+        which = "flagged" if flagged else "most anomalous"
+        first = f"Look at the {which} rows first: what do they share that the reference lacks?"
     return [
-        f"{first}: what do they share that the reference lacks?",
+        first,
         f"{CAUSES} Rule out the last two before you claim the first.",
         "Confirm it on new rows, with the region found here fixed in advance.",
     ]
@@ -308,13 +316,13 @@ def _line(label: str, text: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Return a line of the summary, wrapped under its label."""
-    return textwrap.fill(
-        text,
+    """Return a line of the summary, wrapped under its label, with no break inside ``p = ...``."""
+    whole = textwrap.fill(
+        text.replace("p = ", "p\xa0=\xa0"),
         WIDTH,
         subsequent_indent=" " * INDENT,
         break_long_words=False,
         break_on_hyphens=False,
         replace_whitespace=False,
-        drop_whitespace=True,
     )
+    return whole.replace("\xa0", " ")

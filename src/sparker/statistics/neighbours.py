@@ -53,7 +53,7 @@ class Neighbours(Statistic):
     def prepare(self, points: np.ndarray, transform: Transform | None = None) -> PreparedBatches:
         """Nothing depends on the points."""
         return PreparedBatches(
-            settings={"neighbours": CROWDS, "lonely": LONELY, "most": [MAX_SHARED, MAX_OWN]},
+            settings={"counts": CROWDS, "distance": LONELY, "most": [MAX_SHARED, MAX_OWN]},
             start=each_pool(_placed, _evaluated),
             room=_room,
             component_tests=(

@@ -2,9 +2,9 @@
 
 Every family of component tests finds something that the others miss: trained kernels and scans
 what is local at some width, k-NN counts what is dense or sparse at any, marginal tails what happens
-in one column, mean and variance shift what happens to all rows a little. Their p-values are combined in two stages
-(``calibration.pvalues``), so that a family with many component tests counts as much as one with
-few.
+in one column, mean and variance shift what happens to all rows a little. Their p-values are
+combined in two stages (``calibration.pvalues``), so that a family with many component tests counts
+as much as one with few.
 """
 
 from collections.abc import Iterator, Sequence
