@@ -48,8 +48,8 @@ def check_width(n_columns: int) -> None:
     """Refuse more columns than are sensible, before each has a name."""
     if n_columns > MAX_COLUMNS:
         raise FileError(
-            f"has {n_columns:,} columns, and at most {MAX_COLUMNS:,} can be distinguished; take fewer "
-            "of them, or check whether rows and columns have changed places"
+            f"has {n_columns:,} columns, and at most {MAX_COLUMNS:,} can be distinguished; take "
+            "fewer of them, or check whether rows and columns have changed places"
         )
 
 
