@@ -21,6 +21,7 @@ from experiments.competition.run import n_places
 from experiments.derivatives.run import MODEL, derivatives, sign_changes
 from experiments.derivatives.run import main as run_derivatives
 from experiments.embed import tables as embed_tables
+from experiments.intervals import page as intervals_page
 from experiments.local_or_relu import run as local_or_relu
 from experiments.losses import tables as losses_tables
 from experiments.losses.extreme_tail import Readings, gain
@@ -171,6 +172,13 @@ def test_the_page_on_power_holds_the_numbers_measured():
     text = tables.PAGE.read_text()
     problems = json.loads((HERE / "power" / "result.json").read_text())["problems"]
     assert tables.page(text, problems) == text
+
+
+def test_the_tables_on_intervals_hold_the_numbers_measured():
+    text = intervals_page.README.read_text()
+    assert intervals_page.page(text, intervals_page.TABLES) == text
+    text = intervals_page.PAGE.read_text()
+    assert intervals_page.page(text, intervals_page.SUMMARY) == text
 
 
 def test_the_page_on_reliability_holds_what_was_counted():
