@@ -22,6 +22,7 @@ from experiments.derivatives.run import MODEL, derivatives, sign_changes
 from experiments.derivatives.run import main as run_derivatives
 from experiments.embed import tables as embed_tables
 from experiments.intervals import page as intervals_page
+from experiments.kernels import tables as kernels_tables
 from experiments.local_or_relu import run as local_or_relu
 from experiments.losses import tables as losses_tables
 from experiments.losses.extreme_tail import Readings, gain
@@ -168,10 +169,15 @@ def test_the_table_holds_every_result_as_it_was_measured():
         assert row in text
 
 
-def test_the_page_on_power_holds_the_numbers_measured():
-    text = tables.PAGE.read_text()
+def test_the_pages_on_power_hold_the_numbers_measured():
+    text = tables.README.read_text()
     problems = json.loads((HERE / "power" / "result.json").read_text())["problems"]
-    assert tables.page(text, problems) == text
+    product = json.loads(tables.PRODUCT.read_text())
+    assert tables.page(text, problems, product) == text
+    text = tables.PAGE.read_text()
+    assert tables.summary(text, problems, product) == text
+    text = kernels_tables.README.read_text()
+    assert kernels_tables.page(text, json.loads(kernels_tables.RESULT.read_text())) == text
 
 
 def test_the_tables_on_intervals_hold_the_numbers_measured():
