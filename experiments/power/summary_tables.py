@@ -112,8 +112,8 @@ def early(units: Found) -> Table:
     samples = {len(found) for found in of.values()}
     return [
         f"Over {len(of)} problems (the twelve tables and the paper's toy problems), "
-        f"{min(samples)} samples of each, the mean power at 5 % is {every:.3f} with all 300 toys and {stopped:.3f} with "
-        "`stop=Sequential()`."
+        f"{min(samples)} samples of each, the mean power at 5 % is {every:.3f} with all 300 toys "
+        f"and {stopped:.3f} with `stop=Sequential()`."
     ]
 
 
