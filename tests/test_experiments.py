@@ -50,6 +50,7 @@ FOLDERS = (
 )
 HERE = Path(record.__file__).parent
 RESULTS = [HERE / name / "result.json" for name in FOLDERS]
+SUMMARIES = ("means", "peers", "kinds", "twelve", "toys", "stopping")
 COMPETITIONS = {"softmax": reference.softmax, "independent": reference.independent}
 
 
@@ -174,8 +175,12 @@ def test_the_pages_on_power_hold_the_numbers_measured():
     problems = json.loads((HERE / "power" / "result.json").read_text())["problems"]
     product = json.loads(tables.PRODUCT.read_text())
     assert tables.page(text, problems, product) == text
-    text = tables.PAGE.read_text()
-    assert tables.summary(text, problems, product) == text
+    marked = []
+    for page in (tables.PAGE, tables.PEERS):
+        text = page.read_text()
+        assert tables.summary(text, problems, product) == text
+        marked += [name for name in SUMMARIES if tables.BEGIN.format(name) in text]
+    assert sorted(marked) == sorted(SUMMARIES)
     text = kernels_tables.README.read_text()
     assert kernels_tables.page(text, json.loads(kernels_tables.RESULT.read_text())) == text
 

@@ -1,6 +1,6 @@
-"""The tables of README.md and of docs/power.md, from the JSON files beside this one.
+"""The tables of README.md, docs/power.md and docs/peers.md, from the JSON files beside this one.
 
-python -m experiments.power.tables            # writes them into both
+python -m experiments.power.tables            # writes them into all
 """
 
 import json
@@ -14,6 +14,7 @@ from experiments.power.stopping import RESULT as STOPPING
 
 README = HERE / "README.md"
 PAGE = HERE.parents[1] / "docs" / "power.md"
+PEERS = PAGE.with_name("peers.md")
 BEGIN, END = "<!--{}-->\n", "<!--end-->\n"
 TITLES = {
     "1-D": "One dimension: 2,000 data, 20,000 reference",
@@ -89,10 +90,11 @@ def page(text: str, problems: dict[str, Any], product: dict[str, Any] | None = N
 
 
 def summary(text: str, problems: dict[str, Any], product: dict[str, Any]) -> str:
-    """The page with its tables made anew."""
+    """A page with those of the summary's tables made anew that it has marks for."""
     units = json.loads(STOPPING.read_text())["units"]
     for name, tables in summary_tables.made(problems, product, units).items():
-        text = put(text, name, tables)
+        if BEGIN.format(name) in text:
+            text = put(text, name, tables)
     return text
 
 
@@ -108,12 +110,13 @@ def put(text: str, name: str, tables: Iterable[list[str]]) -> str:
 
 
 def main() -> None:
-    """Write the README and the page."""
+    """Write the README and the pages."""
     problems = json.loads((HERE / "result.json").read_text())["problems"]
     product = json.loads(PRODUCT.read_text()) if PRODUCT.exists() else None
     README.write_text(page(README.read_text(), problems, product))
     if product is not None:
-        PAGE.write_text(summary(PAGE.read_text(), problems, product))
+        for path in (PAGE, PEERS):
+            path.write_text(summary(path.read_text(), problems, product))
 
 
 if __name__ == "__main__":
