@@ -21,6 +21,8 @@ from experiments.competition.run import n_places
 from experiments.derivatives.run import MODEL, derivatives, sign_changes
 from experiments.derivatives.run import main as run_derivatives
 from experiments.embed import tables as embed_tables
+from experiments.intervals import page as intervals_page
+from experiments.kernels import tables as kernels_tables
 from experiments.local_or_relu import run as local_or_relu
 from experiments.losses import tables as losses_tables
 from experiments.losses.extreme_tail import Readings, gain
@@ -48,6 +50,7 @@ FOLDERS = (
 )
 HERE = Path(record.__file__).parent
 RESULTS = [HERE / name / "result.json" for name in FOLDERS]
+SUMMARIES = ("means", "peers", "kinds", "twelve", "toys", "stopping")
 COMPETITIONS = {"softmax": reference.softmax, "independent": reference.independent}
 
 
@@ -167,10 +170,26 @@ def test_the_table_holds_every_result_as_it_was_measured():
         assert row in text
 
 
-def test_the_page_on_power_holds_the_numbers_measured():
-    text = tables.PAGE.read_text()
+def test_the_pages_on_power_hold_the_numbers_measured():
+    text = tables.README.read_text()
     problems = json.loads((HERE / "power" / "result.json").read_text())["problems"]
-    assert tables.page(text, problems) == text
+    product = json.loads(tables.PRODUCT.read_text())
+    assert tables.page(text, problems, product) == text
+    marked = []
+    for page in (tables.PAGE, tables.PEERS):
+        text = page.read_text()
+        assert tables.summary(text, problems, product) == text
+        marked += [name for name in SUMMARIES if tables.BEGIN.format(name) in text]
+    assert sorted(marked) == sorted(SUMMARIES)
+    text = kernels_tables.README.read_text()
+    assert kernels_tables.page(text, json.loads(kernels_tables.RESULT.read_text())) == text
+
+
+def test_the_tables_on_intervals_hold_the_numbers_measured():
+    text = intervals_page.README.read_text()
+    assert intervals_page.page(text, intervals_page.TABLES) == text
+    text = intervals_page.PAGE.read_text()
+    assert intervals_page.page(text, intervals_page.SUMMARY) == text
 
 
 def test_the_page_on_reliability_holds_what_was_counted():

@@ -87,9 +87,12 @@ def test_the_study_sees_every_mistake(cells):
         assert min(chances) < 1e-6, name
 
 
-def test_the_page_has_the_tables_of_the_study(cells):
-    text = tables.PAGE.read_text()
-    assert tables.page(text, cells) == text
+def test_page_and_readme_have_all_tables_of_the_study(cells):
+    both = tables.README.read_text(), tables.PAGE.read_text()
+    for text in both:
+        assert tables.page(text, cells) == text
+    for name in tables.made(cells):
+        assert sum(tables.BEGIN.format(name) in text for text in both) == 1
 
 
 def test_levels_are_kept_where_pool_and_reference_have_weights():

@@ -182,7 +182,7 @@ def test_the_best_of_a_row_is_bold_and_what_is_better_is_counted():
 
 
 def test_the_page_takes_the_tables_of_the_product_where_they_are():
-    text = tables.PAGE.read_text()
+    text = tables.README.read_text()
     measured = json.loads((tables.HERE / "result.json").read_text())["problems"]
     once = tables.page(text, measured, summary(a_few(), problems()))
     assert "| Problems hardly looked at while choosing |" in once

@@ -1,13 +1,23 @@
-"""The table of docs/power.md on trained kernels: ``python -m experiments.kernels.tables``."""
+"""The table of README.md beside this file: ``python -m experiments.kernels.tables``."""
 
 import json
 from typing import Any
 
 from experiments.kernels.run import RESULT
 from experiments.kernels.summary import NOW
-from experiments.power.tables import PAGE, put
+from experiments.power.tables import put
 
-TITLES = {"without": "no trained kernels at all"}
+README = RESULT.with_name("README.md")
+TITLES = {
+    "without": "no trained kernels at all",
+    "family isolated": "family isolated events",
+    "family bump": "family excess scan",
+    "family shape": "family shape scan",
+    "family neighbours": "family k-NN counts",
+    "family lonely": "family k-NN distance",
+    "family edges": "family marginal tails",
+    "family shifts": "family mean and variance shift",
+}
 
 
 def table(result: dict[str, Any]) -> list[str]:
@@ -49,4 +59,4 @@ def page(text: str, result: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(), json.loads(RESULT.read_text())))
+    README.write_text(page(README.read_text(), json.loads(RESULT.read_text())))

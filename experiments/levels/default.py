@@ -7,7 +7,7 @@
 ``run.py`` has every scheme, with plain statistics and small fits. Here it is the whole default: all
 families, all stages, two tables relabelled. Lines that are in the folder are not made again, so a
 run can be stopped, continued and split. ``python -m experiments.levels.tables`` writes the table of
-docs/calibration.md.
+README.md and docs/calibration.md.
 """
 
 import argparse

@@ -4,8 +4,8 @@
 
 Adds to ``result.json``, cell by cell: a run that is interrupted goes on where it was, and one with
 more tests adds those that are missing. For every cell and statistic it keeps how many of the tests
-had p <= alpha; ``python -m experiments.levels.tables`` makes the tables of docs/calibration.md of
-it, with exact bounds.
+had p <= alpha; ``python -m experiments.levels.tables`` makes the tables of README.md and
+docs/calibration.md of it, with exact bounds.
 """
 
 import argparse

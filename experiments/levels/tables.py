@@ -1,10 +1,10 @@
-"""The tables of docs/calibration.md, from the JSON files beside this one.
+"""The tables of README.md and of docs/calibration.md, from the JSON files beside this one.
 
-python -m experiments.levels.tables            # writes them into the page
+python -m experiments.levels.tables            # writes them into both
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +16,35 @@ from scipy.stats import binom
 
 from sparker.calibration.pvalues import clopper_pearson
 
+README = RESULT.with_name("README.md")
 PAGE = RESULT.parents[2] / "docs" / "calibration.md"
-BEGIN, END = "<!-- tables: {} -->\n", "<!-- end of tables -->\n"
+BEGIN, END = "<!--{}-->\n", "<!--end-->\n"
 STATISTICS = ("mean", "maximum", "Kolmogorov-Smirnov", "deficit", "all four", "kernels")
 SHOWN = ALPHAS.index(0.05)
 UNLIKELY = 0.01
+SCHEMES = {
+    "permutation": ("permutation, 3", "permutation, 1"),
+    "permutation, stopped early": ("permutation, stopped",),
+    "strata, pairs": ("strata", "pairs"),
+    "groups, also within strata": ("groups",),
+    "weights of both samples": ("weights, a function", "weights within strata"),
+    "weights of the reference alone": ("weights of the reference", "weights of two"),
+    "counts, relabelled": ("counts",),
+    "simulator, a function": ("simulator, a function",),
+    "simulator, rows": tuple(f"simulator, {n}" for n in (150, 30, 600, 300)),
+}
+"""How the names of the cells begin that a line of the summary pools."""
+
+IN_SHORT = {
+    "null drawn from the reference": "null drawn from the reference",
+    "a pool of 150 kept apart": "pool and data not exchanged",
+    "splits of the reference": "splits of the reference",
+    "groups of three, ignored": "groups ignored",
+    "groups of 2 and of 20, alike": "groups of 2 and 20 exchanged",
+    "strata, ignored": "strata ignored",
+    "weights, as chances": "weights as label probabilities",
+}
+"""Of the mistakes, those in the summary."""
 
 Cells = dict[str, Any]
 
@@ -46,7 +70,7 @@ def counts(cells: Cells, name: str, statistic: str, alpha: int = SHOWN) -> dict[
     return found
 
 
-def pooled(found: dict[str, Count]) -> str:
+def pooled(found: Mapping[Any, Count]) -> str:
     """All populations together."""
     if not found:
         return ""
@@ -60,6 +84,22 @@ def levels(cells: Cells) -> Iterator[str]:
     for name in CELLS:
         row = [pooled(counts(cells, name, statistic)) for statistic in STATISTICS]
         yield f"| {name} | {' | '.join(row)} |"
+
+
+def schemes(cells: Cells) -> Iterator[str]:
+    """The default; then the schemes, similar ones together, with all four statistics."""
+    yield "| tested | percent |"
+    yield "|---|---|"
+    for name, (count, *_) in levels_of_default(json.loads(default.RESULT.read_text())):
+        yield f"| default: {name} | {count} |"
+    for scheme, parts in SCHEMES.items():
+        found = {
+            (name, population): count
+            for name in CELLS
+            if name.startswith(parts)
+            for population, count in counts(cells, name, "all four").items()
+        }
+        yield f"| {scheme} | {pooled(found)} |"
 
 
 def comparisons(cells: Cells) -> list[tuple[float, str, str, float, Count]]:
@@ -92,8 +132,8 @@ def summary(cells: Cells) -> Iterator[str]:
 
 
 def mistakes(cells: Cells) -> Iterator[str]:
-    """What would be seen: the population and statistic that show each mistake most."""
-    yield "| mistake | seen most clearly by | in | percent with p <= 5 % |"
+    """The population and statistic that show each mistake most."""
+    yield "| mistake | statistic | population | percent with p <= 5 % |"
     yield "|---|---|---|---|"
     for name in MISTAKES:
         found = [
@@ -106,16 +146,35 @@ def mistakes(cells: Cells) -> Iterator[str]:
             yield f"| {name} | {statistic} | {population} | {count} |"
 
 
+def mistakes_in_short(cells: Cells) -> Iterator[str]:
+    """The largest level of each mistake."""
+    found = {
+        what: max(
+            100 * count.k / count.n
+            for statistic in STATISTICS
+            for count in counts(cells, name, statistic).values()
+        )
+        for name, what in IN_SHORT.items()
+    }
+    listed = sorted(found.items(), key=lambda one: -one[1])
+    yield "; ".join(f"{what} {percent:.0f} %" for what, percent in listed) + "."
+
+
+def levels_of_default(found: dict[str, Any]) -> Iterator[tuple[str, list[Count]]]:
+    """Of each kind of rows, at every level of default.ALPHAS."""
+    n_rows = found["sizes"]["toys"] + 1
+    for name, ranks in found["ranks"].items():
+        up_to = (round(alpha * n_rows) for alpha in default.ALPHAS)
+        yield name, [Count(sum(ranks[:n]), sum(ranks)) for n in up_to]
+
+
 def of_default(found: dict[str, Any]) -> Iterator[str]:
     """The whole default, at several levels."""
-    n_rows = found["sizes"]["toys"] + 1
     percent = " | ".join(f"p <= {100 * alpha:.0f} %" for alpha in default.ALPHAS)
     yield f"| rows | tests | {percent} |"
     yield "|---" * (2 + len(default.ALPHAS)) + "|"
-    for name, ranks in found["ranks"].items():
-        n = sum(ranks)
-        row = [Count(sum(ranks[: round(alpha * n_rows)]), n) for alpha in default.ALPHAS]
-        yield f"| {name} | {n:,} | {' | '.join(map(str, row))} |"
+    for name, row in levels_of_default(found):
+        yield f"| {name} | {row[0].n:,} | {' | '.join(map(str, row))} |"
 
 
 def of_weighted_pools(found: dict[str, dict[str, Any]]) -> Iterator[str]:
@@ -135,13 +194,18 @@ def of_weighted_pools(found: dict[str, dict[str, Any]]) -> Iterator[str]:
             yield f"| {weights} | {counts} | {len(cell)} | {' | '.join(map(str, row))} | {warned} |"
 
 
+def alarms(found: dict[str, dict[str, float]], times: int) -> np.ndarray:
+    """The share of alarms at 5 % of each reference of this size."""
+    return np.array([one["0.05"] for key, one in found.items() if key.startswith(f"{times};")])
+
+
 def of_monitors(found: dict[str, dict[str, float]]) -> Iterator[str]:
     """The shares of alarms of monitors with references of several sizes."""
     heads = ("references", "p <= 5 %, mean", "scatter", "of that, by counting", "largest")
     yield f"| reference rows, in batches | {' | '.join(heads)} |"
     yield "|---" * 6 + "|"
     for times in monitor.TIMES:
-        share = np.array([one["0.05"] for key, one in found.items() if key.startswith(f"{times};")])
+        share = alarms(found, times)
         mean, spread = share.mean(), share.std(ddof=1)
         counted = np.sqrt(mean * (1 - mean) / monitor.N_BATCHES)
         cells = (f"{100 * x:.1f}" for x in (spread, counted, share.max()))
@@ -150,29 +214,53 @@ def of_monitors(found: dict[str, dict[str, float]]) -> Iterator[str]:
         yield f"| {times} | {len(share)} | {shown} |"
 
 
-TABLES = {"levels": levels, "summary": summary, "mistakes": mistakes}
+def monitors_in_short(found: dict[str, dict[str, float]]) -> Iterator[str]:
+    """The mean share of alarms, and that of the worst reference."""
+    shares = [alarms(found, times) for times in monitor.TIMES]
+    error = (share.std(ddof=1) / np.sqrt(len(share)) for share in shares)
+    means = ", ".join(
+        f"{100 * share.mean():.1f} ± {100 * e:.1f}" for share, e in zip(shares, error, strict=True)
+    )
+    largest = ", ".join(f"{100 * share.max():.0f}" for share in shares)
+    yield (
+        f"References of {', '.join(map(str, monitor.TIMES))} batches' rows: {means} % on average, "
+        f"{largest} % for the worst of {len(shares[0])} references each."
+    )
+
+
+def made(cells: Cells) -> dict[str, Iterator[str]]:
+    """Every table there is."""
+    pools = json.loads(weighted_pools.RESULT.read_text())["units"]
+    looks = json.loads(monitor.RESULT.read_text())["units"]
+    return {
+        "default": of_default(json.loads(default.RESULT.read_text())),
+        "schemes": schemes(cells),
+        "levels": levels(cells),
+        "summary": summary(cells),
+        "mistakes": mistakes(cells),
+        "mistakes-in-short": mistakes_in_short(cells),
+        "weighted-pools": of_weighted_pools(pools),
+        "monitors": of_monitors(looks),
+        "monitors-in-short": monitors_in_short(looks),
+    }
 
 
 def page(text: str, cells: Cells) -> str:
-    """The page with its tables made anew."""
-    measured = json.loads(default.RESULT.read_text())
-    made = {name: table(cells) for name, table in TABLES.items()}
-    made["default"] = of_default(measured)
-    pools = json.loads(weighted_pools.RESULT.read_text())["units"]
-    made["weighted pools"] = of_weighted_pools(pools)
-    made["monitors"] = of_monitors(json.loads(monitor.RESULT.read_text())["units"])
-    for name, table in made.items():
+    """A page with those of the tables made anew that it has marks for."""
+    for name, table in made(cells).items():
         begin = BEGIN.format(name)
         before, there, after = text.partition(begin)
-        assert there, f"the page has no place for {name}"
-        _, _, rest = after.partition(END)
-        text = f"{before}{begin}\n{chr(10).join(table)}\n\n{END}{rest}"
+        if there:
+            _, _, rest = after.partition(END)
+            text = f"{before}{begin}\n{chr(10).join(table)}\n\n{END}{rest}"
     return text
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(PAGE.read_text(), json.loads(RESULT.read_text())["cells"]))
+    """Write the README and the page."""
+    cells = json.loads(RESULT.read_text())["cells"]
+    for path in (README, PAGE):
+        path.write_text(page(path.read_text(), cells))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 Adds to ``weighted_pools.json``: a run that is interrupted goes on where it was. Reference and pool
 are two parts of one weighted Monte Carlo sample, the data have no weights, and ``sparker.test`` has
 its default settings. ``python -m experiments.levels.tables`` writes the table of
-docs/calibration.md.
+README.md.
 """
 
 import time

@@ -1,18 +1,21 @@
-"""The tables of docs/power.md, from result.json and, where it is there, product.json.
+"""The tables of README.md, docs/power.md and docs/peers.md, from the JSON files beside this one.
 
-python -m experiments.power.tables            # writes them into the page
+python -m experiments.power.tables            # writes them into all
 """
 
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from experiments.power import product_tables
+from experiments.power import product_tables, summary_tables
 from experiments.power.product import RESULT as PRODUCT
 from experiments.power.run import DEFAULT, HERE, SETTINGS, VERDICTS, WHOLE
+from experiments.power.stopping import RESULT as STOPPING
 
+README = HERE / "README.md"
 PAGE = HERE.parents[1] / "docs" / "power.md"
-BEGIN, END = "<!-- tables: {} -->\n", "<!-- end of tables -->\n"
+PEERS = PAGE.with_name("peers.md")
+BEGIN, END = "<!--{}-->\n", "<!--end-->\n"
 TITLES = {
     "1-D": "One dimension: 2,000 data, 20,000 reference",
     "2-D": "Two dimensions: 2,000 data, 20,000 reference",
@@ -24,6 +27,10 @@ TITLES = {
     "Dante": "Lines of Dante (384 features): 1,500 data, 10,000 reference",
     "CIFAR": "Corrupted images (1,000 logits): 600 data, 2,200 reference",
 }
+FAMILIES = {"all kernels": "kernels", "isolated": "isolated events", "bump": "excess scan"}
+FAMILIES |= {"shape": "shape scan"}
+"""What the families of kernels and scans are called, by their names in result.json."""
+
 Powers = dict[str, dict[str, Any]]
 
 
@@ -37,8 +44,16 @@ def rows(power: Powers, names: list[str], title: str) -> list[str]:
     for name in names:
         shares = (power[name].get(signal) for signal in signals)
         cells = (f"{share['power']:.2f}" if share else "" for share in shares)
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {named(name)} | " + " | ".join(cells) + " |")
     return lines
+
+
+def named(way: str) -> str:
+    """A row's name, with the families' names of today."""
+    for old, new in FAMILIES.items():
+        if way in (f"{old} only", f"without {old}", f"{old} only (t)"):
+            return way.replace(old, new)
+    return way
 
 
 def results(problems: dict[str, Any]) -> Iterator[list[str]]:
@@ -65,12 +80,21 @@ def ingredients(problems: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def page(text: str, problems: dict[str, Any], product: dict[str, Any] | None = None) -> str:
-    """The page with its tables made anew; those of the product stay as they are without it."""
+    """The README with its tables made anew; those of the product stay as they are without it."""
     for name, tables in (("results", results), ("ingredients", ingredients)):
         text = put(text, name, tables(problems))
     if product is not None:
         for name, unseen in (("unseen", True), ("product", False)):
             text = put(text, name, product_tables.tables(product, unseen=unseen))
+    return text
+
+
+def summary(text: str, problems: dict[str, Any], product: dict[str, Any]) -> str:
+    """A page with those of the summary's tables made anew that it has marks for."""
+    units = json.loads(STOPPING.read_text())["units"]
+    for name, tables in summary_tables.made(problems, product, units).items():
+        if BEGIN.format(name) in text:
+            text = put(text, name, tables)
     return text
 
 
@@ -86,10 +110,13 @@ def put(text: str, name: str, tables: Iterable[list[str]]) -> str:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the README and the pages."""
     problems = json.loads((HERE / "result.json").read_text())["problems"]
     product = json.loads(PRODUCT.read_text()) if PRODUCT.exists() else None
-    PAGE.write_text(page(PAGE.read_text(), problems, product))
+    README.write_text(page(README.read_text(), problems, product))
+    if product is not None:
+        for path in (PAGE, PEERS):
+            path.write_text(summary(path.read_text(), problems, product))
 
 
 if __name__ == "__main__":
