@@ -1,4 +1,4 @@
-"""Rooms import downwards only: at the top of a module, inside a function, for a type checker."""
+"""Imports go to lower levels only: at the top of a module, in a function, for a type checker."""
 
 import ast
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ LEVELS = {
     "cli": 13,
     "__init__": 14, "__main__": 14,
 }  # fmt: skip
-"""A room may import those of lower levels, and itself."""
+"""A subpackage may import those of lower levels, and itself."""
 HOME = {
     alias.name: node.module
     for node in ast.walk(ast.parse((PACKAGE / "__init__.pyi").read_text()))
@@ -38,7 +38,7 @@ HOME = {
 
 
 def imported(source: str) -> Iterator[str]:
-    """The rooms that a module imports from, wherever in it."""
+    """The subpackages that a module imports from, wherever in it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -56,7 +56,7 @@ def imported(source: str) -> Iterator[str]:
 
 
 def upwards(room: str, source: str) -> list[str]:
-    """The rooms it must not import from, but does."""
+    """The subpackages it must not import from, but does."""
     return [other for other in imported(source) if other != room and LEVELS[other] >= LEVELS[room]]
 
 

@@ -1,6 +1,7 @@
-"""The tables of docs/tables.md, from the results: ``python -m experiments.columns.tables``."""
+"""The tables of README.md and docs/tables.md: ``python -m experiments.columns.tables``."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +12,41 @@ from experiments.record import filled
 from sparker.calibration.pvalues import clopper_pearson
 
 HERE = Path(__file__).parent
+README = HERE / "README.md"
 PAGE = HERE.parents[1] / "docs" / "tables.md"
 LEVELS = (0.01, 0.05, 0.1, 0.2)
 
 
-def identifiers(result: dict[str, Any]) -> list[str]:
-    """What was taken for an identifier, and what is said of rows of real tables."""
+def _totals(result: dict[str, Any], key: str) -> dict[str, tuple[int, int]]:
+    """Hits and trials of each kind, over all tables."""
     tables = result["tables"].values()
-
-    def total(key: str, kind: str) -> tuple[int, int]:
+    found = {}
+    for kind in next(iter(tables))[key]:
         hits, n = zip(*(table[key][kind] for table in tables), strict=True)
-        return sum(hits), sum(n)
+        found[kind] = sum(hits), sum(n)
+    return found
 
-    kinds = next(iter(tables))
+
+def counted(result: dict[str, Any]) -> list[str]:
+    """Decisions about identifiers, over all kinds and tables."""
+    lines = ["| | of | left out as identifier |", "|---|---|---|"]
+    for name, key in (("columns of real tables", "taken for identifiers"),
+                      ("planted identifiers", "planted identifiers found")):  # fmt: skip
+        hits, n = np.sum([*_totals(result, key).values()], axis=0)
+        lines.append(f"| {name} | {n:,} | {hits:,} |")
+    return lines
+
+
+def identifiers(result: dict[str, Any]) -> list[str]:
+    """Columns taken for identifiers, and warnings about rows of real tables."""
     lines = ["| columns of real tables | taken for an identifier |", "|---|---|"]
-    for kind in kinds["taken for identifiers"]:
-        hits, n = total("taken for identifiers", kind)
+    for kind, (hits, n) in _totals(result, "taken for identifiers").items():
         lines.append(f"| {kind} | {hits:,} of {n:,} |")
     lines += ["", "| planted beside them | found |", "|---|---|"]
-    for kind in kinds["planted identifiers found"]:
-        hits, n = total("planted identifiers found", kind)
+    for kind, (hits, n) in _totals(result, "planted identifiers found").items():
         lines.append(f"| {kind} | {hits:,} of {n:,} |")
     lines += ["", "| rows of real tables | warnings, samples out of 20 |", "|---|---|"]
+    kinds = next(iter(result["tables"].values()))
     for kind in kinds["samples with cautions"]:
         said = [
             f"{name} {code} {n}"
@@ -54,7 +68,7 @@ def _share(hits: Iterable[bool], digits: int = 2) -> str:
 def mixed(result: dict[str, Any]) -> list[str]:
     """Level and power on tables of all kinds of columns."""
     lines = [
-        "| planted | samples | found | by numbers alone | a confirmed region names the column |",
+        "| planted | samples | all columns | numbers alone | significant region names the column |",
         "|---|---|---|---|---|",
     ]
     alpha = result["settings"]["alpha"]
@@ -67,6 +81,20 @@ def mixed(result: dict[str, Any]) -> list[str]:
             f"{_share(one['p_of_numbers'] <= alpha for one in units)} | {region} |"
         )
     return lines
+
+
+def summary(result: dict[str, Any]) -> list[str]:
+    """The table of ``mixed`` without regions, and the level on further samples."""
+    lines = [line.rsplit("|", 2)[0] + "|" for line in mixed(result)]
+    more = json.loads((HERE / "level.json").read_text())
+    found = {
+        side: [one[side] for one in more["units"].values() if side in one]
+        for side in ("all columns", "numbers")
+    }
+    alpha = result["settings"]["alpha"]
+    shares = " | ".join(_share(p <= alpha for p in one) for one in found.values())
+    sizes = " and ".join(str(len(one)) for one in found.values())
+    return [*lines[:3], f"| none, other seeds | {sizes} | {shares} |", *lines[3:]]
 
 
 def level(result: dict[str, Any]) -> list[str]:
@@ -113,19 +141,23 @@ def spread(result: dict[str, Any]) -> list[str]:
     return [*lines, f"| mean | {sum(map(len, hits.values()))} | {means} |"]
 
 
-BLOCKS = {
+Blocks = dict[str, tuple[str, Callable[[Any], list[str]]]]
+BLOCKS: Blocks = {
     "identifiers": ("result.json", identifiers),
-    "swapped": ("swapped.json", swapped),
-    "spread": ("spread.json", spread),
     "mixed": ("mixed.json", mixed),
     "level": ("level.json", level),
+    "swapped": ("swapped.json", swapped),
+    "spread": ("spread.json", spread),
 }
+SUMMARY: Blocks = {"counted": ("result.json", counted), "summary": ("mixed.json", summary)}
+PAGES = {README: BLOCKS, PAGE: SUMMARY}
 
 
-def page(text: str) -> str:
-    """The page with the tables of the results as they are."""
-    return filled(text, HERE, BLOCKS)
+def page(path: Path) -> str:
+    """Return a page with the tables of the committed results."""
+    return filled(path.read_text(), HERE, PAGES[path])
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    for path in PAGES:
+        path.write_text(page(path))

@@ -12,8 +12,8 @@ from experiments.losses.variants import RESULT, variants
 PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
 TITLES = {
     "settings": "settings",
-    "training": "way to train",
-    "experiments": "way to draw experiments",
+    "training": "training",
+    "experiments": "sampling",
     "five signal events": "five signal events in every sample, and another loss or competition",
 }
 COMPARED = "paper's combination"
@@ -28,7 +28,7 @@ def cells(found: dict[str, Any]) -> str:
 
 def table(powers: Powers) -> Iterator[str]:
     """Every variant, by what is changed; references one by one say too little."""
-    yield "| changed | power [68 % interval] | best single width, known afterwards |"
+    yield "| changed | power [68 % interval] | best single width, chosen afterwards |"
     yield "|---|---|---|"
     for group, of_group in variants().items():
         yield f"| **{TITLES[group]}** | | |"
