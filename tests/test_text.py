@@ -62,7 +62,8 @@ def base():
     result = sparker.test(*samples, statistic=sparker.statistics.Shifts(), n_toys=3, explain=False)
     return dataclasses.replace(
         result, p_value=1 / 300, above=0, n_toys=299, n_toys_asked=299, component_tests=FAMILIES,
-        best_component_test=1, p_by_family=np.array([0.1, 1 / 300]), answers=answers(), notes=(), warnings=(),
+        best_component_test=1, p_by_family=np.array([0.1, 1 / 300]), answers=answers(), notes=(),
+        warnings=(),
     )  # fmt: skip
 
 

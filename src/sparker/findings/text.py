@@ -296,10 +296,7 @@ def next_steps(result: "Result") -> list[str]:
         ]
     known = result.answers
     if known is None:
-        first = (
-            "Repeat the test with answers (explain=True, no --no-explain) to see where and which"
-        )
-        first += " rows."
+        first = "Repeat the test with explain=True (without --no-explain) to see where it differs."
     else:
         flagged = known.row_p_values is not None and result.listed(FDR).any()
         which = "flagged" if flagged else "most anomalous"
