@@ -163,8 +163,8 @@ def highest(found: Cells) -> list[str]:
     ]
     (problem, _, nu, form), k, n = max(cells, key=lambda one: clopper_pearson(*one[1:])[0])
     return [
-        f"Highest lower end at a single value: {100 * clopper_pearson(k, n)[0]:.1f} %, "
-        f"{_short_title(problem)} by {form} at {_nu(nu)}, {share(k, n)}."
+        f"Largest at a single true value: {_short_title(problem)} by {form} at {_nu(nu)}, "
+        f"{share(k, n)}, lower end {100 * clopper_pearson(k, n)[0]:.1f} %."
     ]
 
 
