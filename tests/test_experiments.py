@@ -187,8 +187,11 @@ def test_the_page_on_reliability_holds_what_was_counted():
 def test_the_page_on_tables_holds_the_numbers_measured():
     text = columns_tables.PAGE.read_text()
     assert columns_tables.page(text) == text
-    text = embed_tables.PAGE.read_text()
-    assert embed_tables.page(text) == text
+
+
+def test_the_pages_on_embedders_hold_the_numbers_measured():
+    for path in embed_tables.PAGES:
+        assert embed_tables.page(path) == path.read_text()
 
 
 def test_the_page_on_streams_holds_the_numbers_measured():
