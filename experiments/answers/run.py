@@ -5,7 +5,7 @@
 Every sample goes through ``sparker.test`` as users run it. Adds to ``result.json``, sample by
 sample: a run that is interrupted goes on where it was. With ``--again`` samples that are there are
 explained anew, as the code is now; their toys and p-values stay. ``python -m
-experiments.answers.tables`` makes the tables of docs/answers.md of it.
+experiments.answers.tables`` writes the tables of README.md and docs/answers.md.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The tables of docs/answers.md, from its two records: ``python -m experiments.answers.tables``."""
+"""The tables of README.md and of docs/answers.md: ``python -m experiments.answers.tables``."""
 
 import json
 import re
@@ -13,7 +13,8 @@ from experiments.answers.run import FRACTIONS, RESULT
 
 from sparker.calibration.pvalues import clopper_pearson
 
-PAGE = Path(__file__).parents[2] / "docs" / "answers.md"
+README = RESULT.with_name("README.md")
+PAGE = RESULT.parents[2] / "docs" / "answers.md"
 LEVEL = 0.05
 HIGH_POWER = 0.8
 Sample = dict[str, Any]
@@ -73,19 +74,19 @@ def claims(samples: Samples) -> list[str]:
 
     rows = [
         (
-            "*at least* is above the truth, anomalies planted",
-            "5 %",
+            "`at_least` above the truth, anomalies planted",
+            "at most 5 %",
             share(sum(one["at_least"] > one["n_planted"] for one in planted), len(planted)),
             len(planted),
         ),
         (
-            "*at least* is above 0, none planted (the test's own level)",
-            "5 %",
+            "`at_least` above 0, none planted",
+            "at most 5 %",
             share(sum(one["at_least"] > 0 for one in ordinary), len(ordinary)),
             len(ordinary),
         ),
         (
-            "*at least* and *missing* are 0 beside p <= 5 %",
+            "both lower bounds 0 beside p <= 5 %",
             "never",
             share(
                 sum(not one["at_least"] and not one["missing_at_least"] for one in detected),
@@ -94,15 +95,20 @@ def claims(samples: Samples) -> list[str]:
             len(detected),
         ),
         (
-            "the interval of a region holds the planted rows there",
-            "95 %",
+            "interval of a region contains its planted rows",
+            "at least 95 %",
             covered(regions),
             len(regions),
         ),
-        ("the same, of confirmed regions beside p <= 5 %", "95 %", covered(shown), len(shown)),
         (
-            "a region is confirmed, none planted",
-            "5 %",
+            "the same, significant regions beside p <= 5 %",
+            "at least 95 %",
+            covered(shown),
+            len(shown),
+        ),
+        (
+            "a region is significant, none planted",
+            "at most 5 %",
             share(
                 sum(any(region["confirmed"] for region in one["regions"]) for one in ordinary),
                 len(ordinary),
@@ -110,24 +116,29 @@ def claims(samples: Samples) -> list[str]:
             len(ordinary),
         ),
         (
-            "ordinary rows in the list at 20 %, mean, anomalies planted",
-            "20 %",
+            "mean share of false discoveries at FDR <= 0.2, planted",
+            "at most 20 %",
             f"{100 * false_rate(planted):.1f} %",
             len(planted),
         ),
         (
             "the same, none planted",
-            "20 %",
+            "at most 20 %",
             f"{100 * false_rate(ordinary):.1f} %",
             len(ordinary),
         ),
     ]
-    lines = ["| claim | should be | is (95 % interval) | counted |", "|---|---|---|---|"]
+    lines = ["| claim | required | measured (95 % interval) | counted |", "|---|---|---|---|"]
     return lines + [f"| {what} | {aim} | {found} | {n:,} |" for what, aim, found, n in rows]
 
 
+def main_claims(samples: Samples) -> list[str]:
+    """Those of the summary."""
+    return [line for line in claims(samples) if not line.startswith(("| both", "| the same"))]
+
+
 def false_rate(samples: Sequence[Sample]) -> float:
-    """The mean share of ordinary rows in the lists; an empty list has none."""
+    """The mean share of false discoveries among flagged rows; an empty list has none."""
     return float(
         np.mean([1 - right / n if n else 0 for n, right in (s["listed"] for s in samples)])
     )
@@ -139,7 +150,7 @@ def reliability(samples: Samples) -> list[str]:
         name: np.sum([one["probability"][name] for one in samples.planted], axis=0)
         for name in ("rows", "sum", "planted")
     }
-    lines = ["| probability said | rows | its mean | share planted |", "|---|---|---|---|"]
+    lines = ["| probability | rows | mean probability | share planted |", "|---|---|---|---|"]
     for i, (n, total, planted) in enumerate(zip(*counts.values(), strict=True)):
         said = f"{i / 10:.1f} to {(i + 1) / 10:.1f}"
         lines.append(f"| {said} | {int(n):,} | {total / n:.2f} | {planted / n:.2f} |")
@@ -176,11 +187,14 @@ def _cell(some: list[Sample]) -> str:
 
 def ranking(samples: Samples) -> list[str]:
     """The rows ranked first beside those that f alone ranks first, over all problems."""
-    lines = ["| | problems | planted among the first | by f alone | difference |", "|---" * 5 + "|"]
+    lines = [
+        "| problems | number | planted among the first | by f alone | difference |",
+        "|---" * 5 + "|",
+    ]
     kinds: list[tuple[str, Callable[[str], bool]]] = [
         ("all", lambda name: True),
-        ("the design was chosen on", lambda name: name in SEEN),
-        ("not looked at before", lambda name: name not in SEEN),
+        ("on which the design was chosen", lambda name: name in SEEN),
+        ("measured after it was fixed", lambda name: name not in SEEN),
     ]
     for label, chosen in kinds:
         cells = {key: some for key, some in samples.by_key.items() if key[1] > 0 and chosen(key[0])}
@@ -210,13 +224,13 @@ def half(samples: Samples) -> str:
     reached = sum(np.median(cell) >= 0.5 for cell in shares)
     return (
         f"Over the {len(every)} samples of the {len(shares)} cells with a power above {HIGH_POWER}"
-        f" the median of *at least* is {100 * np.median(every):.0f} % of what was planted; in"
+        f" the median of `at_least` is {100 * np.median(every):.0f} % of what was planted; in"
         f" {reached} of these cells it is half or more."
     )
 
 
 def knowing(samples: Samples) -> list[str]:
-    """What is proved beside what someone who knows the kinds of rows could prove."""
+    """The bound beside that of a supervised classifier."""
     fractions = [fraction for fraction in FRACTIONS if fraction > 0]
     lines = [
         "| table | " + " | ".join(f"{fraction:.0%} planted" for fraction in fractions) + " |",
@@ -232,19 +246,23 @@ def knowing(samples: Samples) -> list[str]:
     return lines
 
 
-TABLES: dict[str, Callable[[Samples], list[str]]] = {
-    "claims": claims,
-    "reliability": reliability,
-    "ranking": ranking,
-    "problems": problem_table,
-    "knowing": knowing,
-    "half": lambda samples: [half(samples)],
+Table = Callable[[Samples], list[str]]
+PAGES: dict[Path, dict[str, Table]] = {
+    PAGE: {"main claims": main_claims, "half": lambda samples: [half(samples)]},
+    README: {
+        "claims": claims,
+        "knowing": knowing,
+        "reliability": reliability,
+        "ranking": ranking,
+        "problems": problem_table,
+    },
 }
 
 
-def page(text: str, samples: Samples) -> str:
-    """The page with its tables made anew; each stands between two comments that name it."""
-    for name, table in TABLES.items():
+def page(path: Path, samples: Samples) -> str:
+    """A page with its tables made anew; each stands between two comments that name it."""
+    text = path.read_text()
+    for name, table in PAGES[path].items():
         made = "\n".join(table(samples))
         pattern = rf"(<!-- {name} -->\n).*?(\n?<!-- end -->)"
         parts = re.split(pattern, text, flags=re.S)
@@ -254,4 +272,5 @@ def page(text: str, samples: Samples) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(), Samples()))
+    for path in PAGES:
+        path.write_text(page(path, Samples()))

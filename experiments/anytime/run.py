@@ -1,4 +1,4 @@
-"""False alarms of a stream that is watched for ever, and how long it takes to notice a change.
+"""False alarms of streams without a change, and the delay until a change is detected.
 
     python -m experiments.anytime.run [--processes 2] [--seconds 2400] [--only PATTERN]
 
@@ -12,7 +12,7 @@
   MMD: ``online_mmd``.)
 
 Adds to ``result.json``: a run that is interrupted goes on where it was. ``python -m
-experiments.anytime.tables`` makes the tables of docs/anytime.md of it.
+experiments.anytime.tables`` writes the tables of README.md and docs/anytime.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence

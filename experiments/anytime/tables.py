@@ -1,6 +1,8 @@
-"""The tables of docs/anytime.md, from the results: ``python -m experiments.anytime.tables``."""
+"""The tables of README.md and docs/anytime.md: ``python -m experiments.anytime.tables``."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 from sparker.calibration.pvalues import clopper_pearson
 
 HERE = Path(__file__).parent
+README = HERE / "README.md"
 PAGE = HERE.parents[1] / "docs" / "anytime.md"
 COST = HERE.parents[1] / "benchmarks" / "results" / "anytime.json"
 NO_ALARM = np.inf
@@ -67,7 +70,22 @@ def _changes(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def delay() -> list[str]:
+def false_alarms() -> list[str]:
+    """The sums of the longest streams and of those for changes."""
+    result = read()
+    lines = ["| monitor | streams | false alarms (95 % interval) |", "|---|---|---|"]
+    alarms = [one["alarm"] for some in cells(result, "never").values() for one in some]
+    k, n = sum(look is not None for look in alarms), len(alarms)
+    low, high = clopper_pearson(k, n, 0.95)
+    what = QUIET["never"].format(**result["settings"])
+    lines.append(f"| {what} | {n} | {k}: {100 * low:.1f} to {100 * high:.1f} % |")
+    *_, total = _changes(result)
+    _, n, early, mean = (cell.strip() for cell in total.strip("|").split("|"))
+    found = f"{early} before look 100; mean looks until one at least {mean}"
+    return [*lines, f"| `change=True` | {n} | {found} |"]
+
+
+def delay(short: bool = False) -> list[str]:
     """Batches from the change to the alarm, of each method."""
     result, online = read(), read("online_mmd.json")
     delays = cells(result, "delay")
@@ -83,7 +101,7 @@ def delay() -> list[str]:
         found = {cell: looks_of(cell) for cell in delays}
         early = sum(_is_early(look, result) for looks in found.values() for look in looks)
         n = sum(len(looks) for looks in found.values())
-        shown = [_delays(looks, result) for looks in found.values()]
+        shown = [_delays(looks, result, short) for looks in found.values()]
         lines.append(f"| {method} | {' | '.join(shown)} | {early} of {n} |")
     return lines
 
@@ -92,7 +110,7 @@ def _is_early(look: int | None, result: dict[str, Any]) -> bool:
     return look is not None and look <= result["settings"]["quiet"]
 
 
-def _delays(looks: list[int | None], result: dict[str, Any]) -> str:
+def _delays(looks: list[int | None], result: dict[str, Any], short: bool) -> str:
     """Median and quartiles, of streams without an earlier alarm."""
     quiet = result["settings"]["quiet"]
     rest = [look for look in looks if not _is_early(look, result)]
@@ -102,7 +120,7 @@ def _delays(looks: list[int | None], result: dict[str, Any]) -> str:
     low, middle, high = (float(delays[int(q * (len(delays) - 1))]) for q in (0.25, 0.5, 0.75))
     said = [f"over {result['settings']['horizon'] - quiet}" if np.isinf(x) else f"{x:.0f}"
             for x in (middle, low, high)]  # fmt: skip
-    return f"{said[0]} ({said[1]} to {said[2]}; {len(rest)} streams)"
+    return f"{said[0]} ({said[1]} to {said[2]}{'' if short else f'; {len(rest)} streams'})"
 
 
 def cost() -> list[str]:
@@ -122,12 +140,29 @@ def cost() -> list[str]:
     ]
 
 
-BLOCKS = {"quiet": quiet, "delay": delay, "cost": cost}
+def short_cost() -> list[str]:
+    """The first line of that table."""
+    ms = json.loads(COST.read_text())["milliseconds"]["look"]
+    return [
+        f"A look at 500 x 10 rows with a reference of 5,000 takes {ms['50 %']:.0f} ms (median; "
+        f"95 % of looks at most {ms['95 %']:.0f} ms)."
+    ]
 
 
-def page(text: str) -> str:
-    """The page with the tables of the results as they are."""
-    for name, table in BLOCKS.items():
+PAGES: dict[Path, dict[str, Callable[[], list[str]]]] = {
+    PAGE: {
+        "false alarms": false_alarms,
+        "short delay": partial(delay, short=True),
+        "short cost": short_cost,
+    },
+    README: {"quiet": quiet, "delay": delay, "cost": cost},
+}
+
+
+def page(path: Path) -> str:
+    """A page with the tables of the results as they are."""
+    text = path.read_text()
+    for name, table in PAGES[path].items():
         before, _, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition(f"<!-- end of {name} -->")
         assert end, f"{name} does not stand on the page"
@@ -137,4 +172,5 @@ def page(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    for path in PAGES:
+        path.write_text(page(path))

@@ -6,7 +6,7 @@ Data are normal in two columns. Generators a and b are the same, normal rows shi
 the first column, so that the true distance, twice the Kullback-Leibler divergence, is delta^2; c is
 shifted by another amount. Each is as large as the data. Adds to ``distance.json``: a run that is
 interrupted goes on where it was. ``python -m experiments.many.tables`` writes the tables of
-docs/many.md.
+README.md.
 """
 
 from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ A table is one reference and ten samples, of which none, one or three are anomal
 difference of means, with a reference no larger than a sample: what is peculiar to the reference
 then shows in all samples alike, and p-values depend on each other as much as they can. Adds to
 ``result.json``: an interrupted run goes on where it was. ``python -m experiments.many.tables``
-writes the tables of docs/many.md.
+writes the tables of README.md and docs/many.md.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -6,14 +6,14 @@ from typing import NamedTuple
 from experiments.reliability.box import Box
 
 GROUPS = {
-    "files": "tables that nobody vetted",
+    "files": "untrusted tables",
     "kept": "stores and reports",
     "faults": "processes and disks",
-    "watch": "watching batches as they come",
-    "numerics": "numbers of every size",
+    "watch": "monitors and batches",
+    "numerics": "extreme numbers",
     "environments": "machines and processes",
     "options": "the command line",
-    "packaging": "what is installed",
+    "packaging": "installation",
 }
 
 

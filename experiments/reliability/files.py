@@ -1,4 +1,4 @@
-"""Tables that nobody vetted: damaged, poisoned, reaching for other files, larger than they look."""
+"""Untrusted tables: damaged, poisoned, reaching for other files, larger than they look."""
 
 import gzip
 import json

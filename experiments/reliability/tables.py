@@ -1,11 +1,12 @@
-"""The tables of docs/reliability.md, from result.json, fuzz.json and endurance.json.
+"""The tables of README.md and docs/reliability.md.
 
-python -m experiments.reliability.tables            # writes them into the page
+python -m experiments.reliability.tables            # writes them into the pages
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from experiments.reliability.attack import ATTACKS, GROUPS
@@ -13,7 +14,9 @@ from experiments.reliability.endurance import RESULT as ENDURANCE
 from experiments.reliability.fuzz import RESULT as FUZZ
 from experiments.reliability.run import RESULT
 
+README = RESULT.with_name("README.md")
 PAGE = RESULT.parents[2] / "docs" / "reliability.md"
+PAGES = (PAGE, README)
 BEGIN, END = "<!-- table: {} -->\n", "<!-- end of table -->\n"
 
 Groups = dict[str, dict[str, Any]]
@@ -45,7 +48,7 @@ def line(name: str, attacks: list[dict[str, Any]]) -> str:
 
 def fuzzed(found: dict[str, Any]) -> Iterator[str]:
     """A line for each kind of file or folder that was changed at random, and one for all."""
-    yield "| | cases | commands | of these refused | cases that fell short |"
+    yield "| | cases | commands | of these refused | failed |"
     yield "|---|--:|--:|--:|--:|"
     every = Counter[str]()
     for name, kind in found["kinds"].items():
@@ -86,21 +89,35 @@ def memory(looks: list[dict[str, int]], of: str) -> Iterator[str]:
     yield "| MiB | " + " | ".join(f"{one['MiB']:,}" for one in looks) + " |"
 
 
-def page(text: str) -> str:
-    """The page with its tables made anew."""
+def fuzz_sum(found: dict[str, Any]) -> Iterator[str]:
+    """The last line of that table."""
+    *_, line = fuzzed(found)
+    _, cases, _, _, short = (cell.strip() for cell in line.strip("|").split("|"))
+    yield f"Files and folders changed at random: {cases} cases, of which {short} failed."
+
+
+def page(path: Path) -> str:
+    """A page with its tables made anew."""
     groups = json.loads(RESULT.read_text())["groups"]
-    tables = {"all": total(groups), "open": open_ends(groups)}
-    if FUZZ.exists():
-        tables["fuzz"] = fuzzed(json.loads(FUZZ.read_text()))
-    if ENDURANCE.exists():
-        endurance = json.loads(ENDURANCE.read_text())
-        tables["sizes"] = memory(endurance["sizes"], "sizes")
+    found, endurance = (json.loads(one.read_text()) for one in (FUZZ, ENDURANCE))
+    if path == PAGE:
+        tables = {"all": total(groups), "fuzz sum": fuzz_sum(found)}
+    else:
+        tables = {
+            "all": total(groups),
+            "open": open_ends(groups),
+            "fuzz": fuzzed(found),
+            "sizes": memory(endurance["sizes"], "sizes"),
+        }
+    text = path.read_text()
     for name, lines in tables.items():
         head, _, rest = text.partition(BEGIN.format(name))
-        _, _, tail = rest.partition(END)
+        _, end, tail = rest.partition(END)
+        assert end, f"{name} does not stand on the page"
         text = head + BEGIN.format(name) + "\n" + "\n".join(lines).rstrip() + "\n\n" + END + tail
     return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    for path in PAGES:
+        path.write_text(page(path))

@@ -6,7 +6,7 @@ Every round makes one sample of each cell and tests it as users would, with 39 t
 standard deviation away in 200 rounds, the rest in the first 24. The samples with anomalies are
 tested with and without the systematic declared, the same samples. Adds to
 ``result.json``: a run that is interrupted goes on where it was. ``python -m
-experiments.systematics.tables`` makes the tables of docs/systematics.md of it.
+experiments.systematics.tables`` writes the tables of README.md and docs/systematics.md.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""The tables of docs/systematics.md: ``python -m experiments.systematics.tables``."""
+"""The tables of README.md and docs/systematics.md: ``python -m experiments.systematics.tables``."""
 
 import json
 import re
@@ -16,7 +16,8 @@ from experiments.systematics.worst import VALUES as WORST_VALUES
 
 from sparker.calibration.pvalues import clopper_pearson
 
-PAGE = Path(__file__).parents[2] / "docs" / "systematics.md"
+README = RESULT.with_name("README.md")
+PAGE = RESULT.parents[2] / "docs" / "systematics.md"
 LEVEL = 0.05
 TITLES = {
     "spectrum": "spectrum, scale 10 %",
@@ -25,8 +26,8 @@ TITLES = {
     "threshold": "energies above a threshold, scale 3 %",
 }
 WORST_TITLES = {
-    "data alone": "where the data alone suggest, the default",
-    "best": "at the best values",
+    "data alone": "fitted without the prior (default)",
+    "best": "best-fit values",
 }
 Sample = dict[str, Any]
 Cells = dict[tuple[str, str, float, str], dict[int, Sample]]
@@ -49,13 +50,13 @@ def refused(found: Cells) -> list[str]:
         problem, _, _, form, _ = key.split("; ")
         if form == "samples":
             counts[problem].append("refused" in sample)
-    said = (f"{TITLES[one]}, {sum(counts[one])} of {len(counts[one])}" for one in TITLES
+    each = (f"{_short_title(one)}, {sum(counts[one])} of {len(counts[one])}" for one in TITLES
             if one in counts)  # fmt: skip
-    return [f"Refused, of all tests with shifted samples: {'; '.join(said)}."]
+    return [f"Refused, of tests with samples: {'; '.join(each)}."]
 
 
 def small(some: dict[int, Sample]) -> set[int]:
-    """The samples that are called anomalous."""
+    """The samples with p <= 5 %."""
     return {number for number, one in some.items() if one["p_value"] <= LEVEL}
 
 
@@ -68,14 +69,13 @@ def share(k: int, n: int) -> str:
 
 
 def level(found: Cells) -> list[str]:
-    """How often shifted samples without anomaly are called anomalous."""
+    """How often p <= 5 % without an anomaly."""
     values = (*VALUES, "all")
     lines = [
         "| declared as | " + " | ".join(_nu(nu) for nu in values) + " |",
         "|---" * (len(values) + 1) + "|",
     ]
-    kinds = dict.fromkeys((problem, form) for problem, kind, _, form in found if kind == "level")
-    for problem, form in sorted(kinds, key=lambda one: ([*TITLES].index(one[0]), one[1])):
+    for problem, form in _kinds(found):
         counted = []
         for nu in VALUES:
             some = found.get((problem, "level", nu, form), {})
@@ -101,7 +101,7 @@ def power(found: Cells) -> list[str]:
             continue
         before = found[problem, kind, 0.0, NONE]
         both = some.keys() & before.keys()
-        what = "planted rows" if kind == "anomaly" else "a shift nobody declared"
+        what = "planted rows" if kind == "anomaly" else "an undeclared shift"
         with_it, without = (small(one) & both for one in (some, before))
         lines.append(
             f"| {TITLES[problem]}, {what} | {form} "
@@ -111,6 +111,63 @@ def power(found: Cells) -> list[str]:
     return lines
 
 
+def _kinds(found: Cells) -> list[tuple[str, str]]:
+    """Problems and the ways in which they were declared."""
+    kinds = {(problem, form) for problem, kind, _, form in found if kind == "level"}
+    return sorted(kinds, key=lambda one: ([*TITLES].index(one[0]), one[1]))
+
+
+def summary(found: Cells) -> list[str]:
+    """Level over all values and power, a line for each way to declare."""
+    lines = [
+        "| declared as | samples | level | not declared | planted rows found | not declared |",
+        "|---" * 6 + "|",
+    ]
+    for problem, form in _kinds(found):
+        if form == NONE:
+            continue
+        planted, bare = (found.get((problem, "anomaly", 0.0, f), {}) for f in (form, NONE))
+        both = planted.keys() & bare.keys()
+        cells = [
+            *(_total(found, problem, f) for f in (form, NONE)),
+            *((len(small(some) & both), len(both)) for some in (planted, bare)),
+        ]
+        shown = " | ".join(_short(*one) for one in cells)
+        lines.append(f"| {_short_title(problem)}: {form} | {cells[0][1]} | {shown} |")
+    return lines
+
+
+def _short_title(problem: str) -> str:
+    return TITLES[problem].split(",")[0]
+
+
+def _total(found: Cells, problem: str, form: str) -> tuple[int, int]:
+    """Samples without anomaly with p <= 5 %, and how many there are, over all values."""
+    some = [found.get((problem, "level", nu, form), {}) for nu in VALUES]
+    return sum(len(small(one)) for one in some), sum(len(one) for one in some)
+
+
+def _short(k: int, n: int) -> str:
+    if n == 0:
+        return "-"
+    low, high = clopper_pearson(k, n)
+    return f"{100 * k / n:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def highest(found: Cells) -> list[str]:
+    """The single value whose level is above 5 % most clearly, if any is."""
+    cells = [
+        (key, len(small(some)), len(some))
+        for key, some in found.items()
+        if key[1] == "level" and key[3] != NONE
+    ]
+    (problem, _, nu, form), k, n = max(cells, key=lambda one: clopper_pearson(*one[1:])[0])
+    return [
+        f"Largest at a single true value: {_short_title(problem)} by {form} at {_nu(nu)}, "
+        f"{share(k, n)}, lower end {100 * clopper_pearson(k, n)[0]:.1f} %."
+    ]
+
+
 def pulls(found: Cells) -> list[str]:
     """How well the nuisance value is found."""
     lines = [
@@ -118,8 +175,7 @@ def pulls(found: Cells) -> list[str]:
         "| spread of (pull - exact likelihood) |",
         "|---" * 6 + "|",
     ]
-    kinds = dict.fromkeys((problem, form) for problem, kind, _, form in found if kind == "level")
-    for problem, form in sorted(kinds, key=lambda one: ([*TITLES].index(one[0]), one[1])):
+    for problem, form in _kinds(found):
         if form == NONE:
             continue
         rows = [
@@ -145,21 +201,38 @@ def oracle(found: Cells) -> list[str]:
         share(known[name]["found"], known[name]["samples"]) for name in ("fitted", "known")
     )
     return [
-        f"Any test has something to lose. Where the shape of the bump is known, no test is better "
-        f"than the likelihood ratio: of {known['planted']} planted rows it finds {without} where "
-        f"the scale is known, and {with_it} where it is fitted."
+        f"The best test also loses power. With the shape of the bump known, the likelihood ratio "
+        f"finds {known['planted']} planted rows in {without} where the scale is known, and in "
+        f"{with_it} where it is fitted."
     ]
 
 
-def worst(found: Cells) -> list[str]:
-    """The level of a statistic that sees nothing but the nuisance parameter."""
+def _worst() -> dict[tuple[str, str], list[Sample]]:
     by_cell: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for key, one in json.loads(WORST.read_text())["units"].items():
         name, nu, _ = key.split("; ")
         by_cell[name, nu].append(one)
+    return by_cell
+
+
+def hardest(found: Cells) -> list[str]:
+    """The largest share of that table."""
+    counts = (
+        (sum(one["data alone"] <= LEVEL for one in some), len(some)) for some in _worst().values()
+    )
+    largest = max(counts, key=lambda counted: counted[0] / counted[1])
+    return [
+        "A statistic that depends on the nuisance parameter alone, at any true value up to two "
+        f"priors: at most {share(*largest)}."
+    ]
+
+
+def worst(found: Cells) -> list[str]:
+    """The level of a statistic that depends on the nuisance parameter alone."""
+    by_cell = _worst()
     heads = ["nu from the prior" if nu is None else _nu(nu) for nu in WORST_VALUES]
     lines = [
-        "| the data constrain it | toys | " + " | ".join(heads) + " |",
+        "| constraint by the data | toys at | " + " | ".join(heads) + " |",
         "|---" * (len(heads) + 2) + "|",
     ]
     for name in STEPS:
@@ -172,20 +245,24 @@ def worst(found: Cells) -> list[str]:
     return lines
 
 
-TABLES: dict[str, Callable[[Cells], list[str]]] = {
-    "level": level,
-    "refused": refused,
-    "power": power,
-    "pulls": pulls,
-    "oracle": oracle,
-    "worst": worst,
+PAGES: dict[Path, dict[str, Callable[[Cells], list[str]]]] = {
+    PAGE: {"summary": summary, "highest": highest, "hardest": hardest},
+    README: {
+        "level": level,
+        "refused": refused,
+        "power": power,
+        "oracle": oracle,
+        "pulls": pulls,
+        "worst": worst,
+    },
 }
 
 
-def page(text: str, found: Cells | None = None) -> str:
-    """The page with its tables made anew; each stands between two comments that name it."""
+def page(path: Path, found: Cells | None = None) -> str:
+    """A page with its tables made anew; each stands between two comments that name it."""
     found = cells() if found is None else found
-    for name, table in TABLES.items():
+    text = path.read_text()
+    for name, table in PAGES[path].items():
         made = "\n".join(table(found))
         parts = re.split(rf"(<!-- {name} -->\n).*?(\n?<!-- end -->)", text, flags=re.S)
         assert len(parts) == 4, f"{name} does not stand on the page once"
@@ -194,4 +271,5 @@ def page(text: str, found: Cells | None = None) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    for path in PAGES:
+        path.write_text(page(path))
