@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from experiments.kernels import readings, run, summary, tables
-from experiments.kernels.component_tests import Labels
+from experiments.kernels.readings import Labels
 from scipy.optimize import minimize
 
 import sparker

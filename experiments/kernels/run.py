@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from experiments.answers.problems import Draw, problems
-from experiments.kernels.component_tests import Ask, Labels, all_readings, main_readings
+from experiments.kernels.readings import Ask, Labels, all_readings, main_readings
 from experiments.kernels.summary import summary
 from experiments.power.product import numbers
 from experiments.power.product_summary import as_text
