@@ -9,9 +9,9 @@ import numpy as np
 
 from sparker.calibration.false_discovery import fewest_listed, q_values
 from sparker.calibration.pvalues import CONFIDENCE, significance
+from sparker.findings import text
 from sparker.findings.frames import Frame, as_frame
 from sparker.findings.result import Result
-from sparker.findings import text
 from sparker.system.numbers import finite, span
 
 N_NAMED = 5
@@ -48,6 +48,8 @@ class SampleOutcome(NamedTuple):
     notes: tuple[str, ...] = ()
     error: str | None = None
     """Why it could not be tested."""
+    decision: str = ""
+    """That of its test by itself, with its p-value."""
 
     @classmethod
     def of(cls, name: str, result: Result) -> "SampleOutcome":
@@ -71,6 +73,7 @@ class SampleOutcome(NamedTuple):
             tuple(f"{label}: {said}" for label, said in text.answers(result)) if explained else (),
             tuple(one.text for one in result.warnings),
             result.notes,
+            decision=text.decision(result),
         )
 
     @classmethod
@@ -183,11 +186,11 @@ class Many:
             fewest = fewest_listed(len(tested), self.fdr, smallest)
             if fewest is None or fewest > 1:
                 needed = int(np.ceil(len(tested) / self.fdr)) - 1
-                unless = "" if fewest is None else f" unless {fewest} or more have it"
+                unless = "" if fewest is None else f" unless at least {fewest} reach it"
                 notes.append(
-                    f"p-values go down to {smallest:.2g}, and of {len(tested)} samples none can be "
-                    f"listed{unless}; toys to be compared with, {needed:,} of them, would do for "
-                    "a single one"
+                    f"the smallest possible p-value is {smallest:.2g}: none of {len(tested)} "
+                    f"samples is listed{unless}; at least {needed:,} toys are needed to list a "
+                    "single one"
                 )
         suspicious = [one.name for one in self.samples if one.warnings]
         if suspicious:
