@@ -24,7 +24,7 @@ import sparker
 from sparker import report
 from sparker.calibration.tail import fit_tail
 from sparker.engine.ensemble import Ensemble
-from sparker.findings import words
+from sparker.findings import text as words
 from sparker.findings.bound import AtLeast
 from sparker.findings.regions import Condition
 from sparker.report.histograms import Beside, View, histogram

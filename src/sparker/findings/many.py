@@ -48,6 +48,8 @@ class SampleOutcome(NamedTuple):
     notes: tuple[str, ...] = ()
     error: str | None = None
     """Why it could not be tested."""
+    decision: str = ""
+    """That of its test by itself, with its p-value."""
 
     @classmethod
     def of(cls, name: str, result: Result) -> "SampleOutcome":
@@ -71,6 +73,7 @@ class SampleOutcome(NamedTuple):
             tuple(f"{label}: {said}" for label, said in text.answers(result)) if explained else (),
             tuple(one.text for one in result.warnings),
             result.notes,
+            decision=text.decision(result),
         )
 
     @classmethod
@@ -183,10 +186,16 @@ class Many:
             fewest = fewest_listed(len(tested), self.fdr, smallest)
             if fewest is None or fewest > 1:
                 needed = int(np.ceil(len(tested) / self.fdr)) - 1
-                unless = "" if fewest is None else f" unless {fewest} or more have it"
+                unless = "" if fewest is None else f" unless at least {fewest} reach it"
                 notes.append(
+<<<<<<< HEAD
                     f"the smallest possible p-value is {smallest:.2g}, so that of {len(tested)} "
                     f"samples none is listed{unless}; {needed:,} toys would allow a single one"
+=======
+                    f"the smallest possible p-value is {smallest:.2g}: none of {len(tested)} "
+                    f"samples is listed{unless}; at least {needed:,} toys are needed to list a "
+                    "single one"
+>>>>>>> report36
                 )
         suspicious = [one.name for one in self.samples if one.warnings]
         if suspicious:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparker.calibration.pvalues import ends_in_sigmas
+from sparker.calibration.tail import TailFit
 from sparker.engine.train import FAMILIES
 from sparker.findings.bound import CONFIDENCE
 from sparker.findings.decision import NOT_SIGNIFICANT, SIGNIFICANT, TOO_FEW_TOYS
@@ -54,6 +56,11 @@ ABOUT = {
 CAUSES = (
     "A significant difference can have three causes: a new signal, a mismodelled reference, or a "
     "change in data taking."
+)
+BY_CHANCE = "The difference is not significant: what stands here can be due to chance."
+NOT_ASKED = (
+    "Made without answers (explain=False, --no-explain): test again without this option to see how "
+    "many rows are anomalous, and which."
 )
 NO_PROOF = (
     "This does not prove that the distributions are equal: a difference too small for this test "
@@ -306,6 +313,74 @@ def next_steps(result: "Result") -> list[str]:
         f"{CAUSES} Rule out the last two before you claim the first.",
         "Confirm it on new rows, with the region found here fixed in advance.",
     ]
+
+
+def how_sure(result: "Result") -> Iterator[tuple[str, str]]:
+    """Yield what the p-value rests on, each with its label."""
+    above, n, alpha = result.above, result.n_toys, result.decision.alpha
+    yield (
+        "Toys",
+        f"{above:,} of {counted(n, 'toy')} {'has' if above == 1 else 'have'} a test statistic at "
+        f"least as large as the data (p = {p_text(result.p_value, alpha)})",
+    )
+    low, high = result.interval
+    if result.n_labellings is not None:
+        yield "Limit", "all labellings were used: only more rows or groups allow a smaller p-value"
+    elif not above:
+        yield "Limit", f"no p-value is smaller than 1/{n + 1:,} with {counted(n, 'toy')}"
+    change = "; more toys could change the decision" if low <= alpha < high else ""
+    yield (
+        "Interval",
+        f"p between {low:.2g} and {high:.2g}, sigma {ends_in_sigmas(result.interval)} ({PERCENT} "
+        f"confidence, from the number of toys){change}",
+    )
+    if (fit := tail(result)) is not None:
+        least, most = (">= ", "<= ") if fit.at_reach else ("", "")
+        yield (
+            "Extrapolated",
+            f"p {most or '= '}{fit.p_value:.2g}, {least}{fit.significance:.1f} sigma. This is an "
+            f"extrapolation from a fit to the {fit.n_tail:,} largest test statistics of the toys, "
+            f"not a measurement. Measured: p <= {fit.interval[1]:.2g}. The decision does not use "
+            "the extrapolation",
+        )
+    yield "Strongest", f"{component_test(result)} is the most significant component test"
+    if result.reference_weights is not None:
+        yield (
+            "Weights",
+            f"the weighted reference rows count as much as {effective_rows(result):,.0f} "
+            "unweighted ones",
+        )
+
+
+def tail(result: "Result") -> TailFit | None:
+    """Return the extrapolated p-value; None where toys reach the data or the fit is bad."""
+    if result.above:
+        return None
+    try:
+        return result.tail_fit()
+    except ValueError:
+        return None
+
+
+def effective_rows(result: "Result") -> float:
+    """Return how many unweighted reference rows vary as little as the weighted ones."""
+    counts = result.reference_counts
+    return float(counts.sum() ** 2 / (counts @ counts) * result.n_reference / len(counts))
+
+
+def status(result: "Result", one: Region) -> str:
+    """Return whether a region is significant, with its p-value."""
+    if one.p_value is None:
+        return "no p-value"
+    found = "significant" if one.is_significant(result.answer_level) else "not significant"
+    return f"{found} (p = {p_text(one.p_value, result.answer_level)})"
+
+
+def excess(one: Region) -> str:
+    """Return the lower bound on an excess or deficit."""
+    if one.least is None:
+        return one.kind
+    return f"{one.kind} of at least {counted(round(one.least), 'row')}"
 
 
 def _line(label: str, text: str) -> str:

@@ -7,24 +7,35 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bokeh.resources import Resources
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
+from sparker.findings import text
+from sparker.findings.decision import NOT_SIGNIFICANT, SIGNIFICANT, TOO_FEW_TOYS
 from sparker.findings.result import Result
-from sparker.findings.words import LEVEL, reading, seen_by
 from sparker.report import answers, axes, figures, histograms, kernels, planes, rows
+from sparker.report.numbers import clip
 from sparker.report.pages import page_of, source, write_page
 from sparker.report.thumbnails import Picture
-from sparker.report.words import as_sentence, verdict
-from sparker.system.numbers import is_number
 
-TITLE = "Do the data come from the reference's distribution?"
-PAGE = 25  # table rows at a time
-NAMED = 6  # columns left out that are named
-LINES = 12  # columns in the table of columns, until all are asked for
+PAGE = 10  # table rows at a time
+LINES = 10  # columns in the table of columns, until all are asked for
+PICTURES, TEXTS = 15, 5  # rows in the head
+LONG = 160  # characters of such a text
+KINDS = {SIGNIFICANT: "significant", NOT_SIGNIFICANT: "not-significant", TOO_FEW_TOYS: "open"}
+HEAD = ("How many", "Where", "Region")
+"""Labels of the answers that stand in the head, the first of each."""
+
+
+class Example(NamedTuple):
+    """One of the most anomalous rows, in the head."""
+
+    row: int
+    image: str | None
+    text: str | None
 
 
 def render(
@@ -35,11 +46,10 @@ def render(
     observables: Mapping[str, ArrayLike] | None = None,
     reference_observables: Mapping[str, ArrayLike] | None = None,
     names: Sequence[str] | None = None,
-    title: str = TITLE,
+    title: str | None = None,
     command: str | None = None,
-    alpha: float | None = None,
 ) -> str:
-    """The report of a result as the text of an HTML file.
+    """Return the report of a result as the text of an HTML file.
 
     Args:
         result: what ``sparker.test`` found.
@@ -50,30 +60,36 @@ def render(
             columns themselves are shown in any case.
         reference_observables: the same for the reference rows, to compare with.
         names: one per data row, what it is called.
-        title: the heading of the report.
+        title: a line above the decision, such as the question that was asked.
         command: what made the result, for whoever wants to repeat it.
-        alpha: the level to decide at; left out, the report gives the p-value and no decision.
     """
-    if alpha is not None and not is_number(alpha, above=0, below=1):
-        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
     texts = result.texts if texts is None else texts
     extras = rows.check_extras(result, texts, names, images, observables, reference_observables)
-    told = answers.tell(result)
-    views = [histograms.View(told.marked)]
-    views += [histograms.View(place.rows, place.conditions) for place in told.places]
+    found = answers.collect(result)
+    views = [histograms.View(found.marked)]
+    views += [histograms.View(place.rows, place.conditions) for place in found.places]
     drawn = histograms.draw(histograms.columns(result, extras), views)
-    rule, telling = _telling(told, drawn)
-    shown = rows.choose(result, extras, told, telling)
+    rule, telling = _telling(found, drawn)
+    shown = rows.choose(result, extras, found, telling)
     coordinates = axes.axes(result, telling)
     pairs = axes.first(coordinates, rule)
+    boxes = planes.boxes(found, coordinates)
     plots = {
         **planes.planes(result, shown, coordinates, pairs),
-        **figures.across_widths(result),
-        "way_by_way": figures.way_by_way(result),
         "null_scores": figures.null_scores(result),
+        "p_by_scale": figures.p_by_scale(result),
     }
+    if len(result.families) > 1:
+        plots["p_by_family"] = figures.p_by_family(result)
     if result.score_counts is not None:
         plots["score_distribution"] = figures.score_distribution(result.score_counts)
+    examples = _examples(result, shown)
+    region = None
+    if result.is_significant and found.places and pairs and pairs[0][0].column is not None:
+        region = None if examples else pairs[0]
+    if region is not None:
+        plots["region"] = planes.region(region, shown, found.places[0].rows, boxes[1])
+    said = dict(reversed([*text.answers(result)]))
     # These hold nothing of the user's. Their digests are the only scripts the page may run, and it
     # may load nothing at all: should a string ever get past the escaping, it stays a string.
     bokeh = Resources(mode="inline", components=["bokeh"], log_level="warn")
@@ -82,13 +98,15 @@ def render(
         "report.html",
         result,
         result=result,
-        verdict=verdict(result, alpha),
-        title=title,
+        text=text,
+        kind=KINDS[result.decision.outcome],
+        kicker=title,
+        title=title or f"{text.outcome(result)}: {text.compared(result)}",
         command=command,
-        told=told,
-        is_found=result.p_value <= LEVEL,
-        seen_by=as_sentence(seen_by(result)) if seen_by(result) else "",
-        reading=reading(result),
+        head=[(label, said[label]) for label in HEAD if label in said],
+        examples=examples,
+        region=region,
+        answers=found,
         shown=shown,
         ranked=rows.ranked(result) is not None,
         histograms=drawn,
@@ -106,13 +124,9 @@ def render(
             "rows": shown.cells,
             "page": PAGE,
             "views": shown.views,
-            "names": ["all data rows", *(f"region {place.number}" for place in told.places)],
+            "names": ["all data rows", *(f"region {place.number}" for place in found.places)],
         },
-        axes_json={
-            "labels": {axis.key: axis.label for axis in coordinates},
-            "boxes": planes.boxes(told, coordinates),
-        },
-        **_sizes(result),
+        axes_json={"labels": {axis.key: axis.label for axis in coordinates}, "boxes": boxes},
         plots=figures.embed(plots),
         scripts=[Markup(script) for script in scripts],
         digests=[_digest(script) for script in scripts],
@@ -124,35 +138,27 @@ def write(path: str | os.PathLike[str], result: Result, **options: Any) -> None:
     write_page(path, render(result, **options))
 
 
-def _sizes(result: Result) -> dict[str, Any]:
-    """What the two samples amount to, where that is not their number of rows; and the columns."""
-    expected, counts = result.expected, result.reference_counts
-    effective = None
-    if result.reference_weights is not None:
-        shown = len(counts) / result.n_reference
-        effective = f"{counts.sum() ** 2 / (counts @ counts) / shown:,.0f}"
-    features, kept = result.encoding.features, {*result.transform.kept.tolist()}
-    used = {feature.column for i, feature in enumerate(features) if i in kept}
-    dropped = [
-        f"{column.name} (it does not vary)"
-        for column in result.encoding.columns
-        if column.name not in used
+def _examples(result: Result, shown: rows.Shown) -> list[Example]:
+    """Return the pictures or texts of the most anomalous rows, where they show a difference."""
+    known = result.is_significant and rows.ranked(result) is not None
+    if not known or not (shown.images or shown.texts):
+        return []
+    # The rows are in the order of the ranking.
+    first = shown.rows[: PICTURES if shown.images else TEXTS].tolist()
+    return [
+        Example(
+            int(result.row_numbers[row]),
+            shown.images.get(row),
+            clip(shown.texts[row], LONG) if shown.texts else None,
+        )
+        for row in first
     ]
-    dropped += [f"{one.name} ({one.why})" for one in result.encoding.left_out]
-    more = f" and {len(dropped) - NAMED} more" if len(dropped) > NAMED else ""
-    return {
-        "expected": None if expected is None else f"{expected:,.10g}",
-        "effective": effective,
-        "n_columns": len(used),
-        "dropped": ", ".join(dropped[:NAMED]) + more,
-        "n_dropped": len(dropped),
-    }
 
 
-def _telling(told: answers.Told, drawn: Mapping[str, Any]) -> tuple[list[int], list[int]]:
-    """The columns of the first region's rule, and all columns, the most telling first."""
-    rule = [one.column for place in told.places[:1] for one in place.conditions]
-    order = drawn["order"][min(1, len(told.places))]
+def _telling(found: answers.ReportAnswers, drawn: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """Return the columns of the first region's rule, and all columns, the most telling first."""
+    rule = [one.column for place in found.places[:1] for one in place.conditions]
+    order = drawn["order"][min(1, len(found.places))]
     ordered = [drawn["columns"][i]["column"] for i in order]
     return rule, list(dict.fromkeys([*rule, *(i for i in ordered if i is not None)]))
 

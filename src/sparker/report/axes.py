@@ -10,7 +10,7 @@ import numpy as np
 
 from sparker.findings.result import Result
 from sparker.report.kernels import strongest
-from sparker.report.words import number, power
+from sparker.report.numbers import number, power
 
 COLUMNS = 12  # of the data that can be chosen
 COMPONENTS = 8  # kernels that can be chosen

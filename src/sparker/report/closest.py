@@ -6,7 +6,6 @@ from sparker.findings.closest import Closest
 from sparker.report.pages import page_of
 from sparker.report.ticks import labelled
 
-TITLE = "Which generator is closest to the data?"
 WIDTH, LEFT, RIGHT, LINE = 640, 190, 20, 26
 """Of the picture of all distances, in points."""
 
@@ -21,7 +20,7 @@ class Bar(NamedTuple):
     high: float
 
 
-def render(found: Closest, *, title: str = TITLE, command: str | None = None) -> str:
+def render(found: Closest, *, title: str | None = None, command: str | None = None) -> str:
     """The page as the text of an HTML file; it runs no script and loads nothing."""
     compared = found.compared
     ends = [0.0, *(end for one in compared for end in (*one.interval, one.distance))]
@@ -41,7 +40,8 @@ def render(found: Closest, *, title: str = TITLE, command: str | None = None) ->
         found,
         found=found,
         compared=compared,
-        title=title,
+        kicker=title,
+        title=title or f"{found.best.name} {sure}",
         command=command,
         headline=f"{found.best.name} {sure}",
         verdict=f"{found.verdict()}.",  # which begins with a name

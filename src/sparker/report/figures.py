@@ -13,10 +13,8 @@ from bokeh.document import Document
 from bokeh.models import BasicTickFormatter, DataRange1d, FactorRange
 from bokeh.plotting import figure
 
-from sparker.engine.train import FAMILIES
-from sparker.findings.component_tests import across, line_of
+from sparker.findings.component_tests import across
 from sparker.findings.result import Result
-from sparker.findings.words import OF_NEIGHBOURS
 from sparker.plots import KERNELS, REFERENCE
 
 INK = "#1f2328"
@@ -68,67 +66,35 @@ def new_plot(x: str, y: str, *, height: int = HEIGHT, tools: str = "", **options
     return plot
 
 
-def across_widths(result: Result) -> dict[str, figure]:
-    """P-values of what kernels read off, and the statistic that decided, over the widths."""
+def p_by_scale(result: Result) -> figure:
+    """Draw the p-value of each component test of kernels; of all tests where there are none."""
     lines = across(result)
     log = result.models is not None
-    x_axis: dict[str, Any] = {"x_axis_type": "log" if log else "linear"}
-    x = width_label(result) if log else "reading of the statistic"
-
     reach = smallest_p(result)
-    p = new_plot(x, "p-value", y_axis_type="log", y_range=(0.6 * reach, 1.3), **x_axis)
-    p.hstrip(y0=[1e-300], y1=[reach], fill_color=REFERENCE, fill_alpha=0.6, line_color=None)
-    p.hspan([result.p_value], color=KERNELS[1], line_dash="dashed")
+    x = width_label(result) if log else "component test"
+    plot = new_plot(x, "p-value", y_axis_type="log", y_range=(0.6 * reach, 1.3),
+                    x_axis_type="log" if log else "linear")  # fmt: skip
+    plot.hstrip(y0=[1e-300], y1=[reach], fill_color=REFERENCE, fill_alpha=0.6, line_color=None)
     for i, line in enumerate(lines):
         label: dict[str, Any] = {"legend_label": line.family} if len(lines) > 1 else {}
         dash, alpha = ("solid", 1.0) if i == 0 else ("dotted", 0.7)
-        p.line(line.x, line.p, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
-        p.scatter(line.x, line.p, color=INK, size=8, name="ink", alpha=alpha,
-                  marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
+        plot.line(line.x, line.p, color=INK, name="ink", line_dash=dash, alpha=alpha, **label)
+        plot.scatter(line.x, line.p, color=INK, size=8, name="ink", alpha=alpha,
+                     marker=MARKERS[i % len(MARKERS)], **label)  # fmt: skip
         if result.best_component_test in line.component_tests:
             at = line.component_tests.index(result.best_component_test)
-            _ring(p, line.x[at], line.p[at])
+            _ring(plot, line.x[at], line.p[at])
     if len(lines) > 1:  # above the plot, where it hides no point
-        p.legend.ncols, p.legend.label_text_font_size, p.legend.border_line_color = 2, "9pt", None
-        p.legend.background_fill_alpha = 0
-        p.legend.label_text_color = INK
-        p.add_layout(p.legend[0], "above")
-    _ticks(p, np.concatenate([line.x for line in lines]), log=log)
-    return {"p_by_width": p, "t_by_scale": _decided(result)}
-
-
-def _decided(result: Result) -> figure:
-    """The statistics of the family that decided, and no other."""
-    family, _ = result.decided
-    line = line_of(result, family)
-    values = result.statistics[line.component_tests]
-    null = result.null_statistics[:, line.component_tests]
-    null = np.where(np.isfinite(null), null, np.nan)
-    null = null[~np.all(np.isnan(null), axis=1)]
-    kernels = family in FAMILIES
-    log = kernels or family in OF_NEIGHBOURS
-    x = "number of neighbours" if family in OF_NEIGHBOURS else "reading of the statistic"
-    t = new_plot(
-        width_label(result) if kernels else x, "statistic", x_axis_type="log" if log else "linear"
-    )
-    if len(null):
-        low, middle, high = np.nanquantile(null, [0.025, 0.5, 0.975], axis=0)
-        if len(line.x) > 1:
-            t.varea(line.x, low, high, color=REFERENCE, alpha=0.6)
-            t.line(line.x, middle, color=INK, line_dash="dashed", name="ink")
-        else:  # a band of one point cannot be seen
-            t.segment(line.x, low, line.x, high, color=REFERENCE, line_width=14)
-            t.scatter(line.x, middle, marker="dash", color=INK, size=14, name="ink")
-    t.line(line.x, values, color=INK, name="ink")
-    t.scatter(line.x, values, color=INK, size=8, name="ink")
-    at = line.component_tests.index(result.best_component_test)
-    _ring(t, line.x[at], values[at])
-    _ticks(t, line.x, log=log)
-    return t
+        plot.legend.ncols, plot.legend.label_text_font_size = 2, "9pt"
+        plot.legend.border_line_color, plot.legend.background_fill_alpha = None, 0
+        plot.legend.label_text_color = INK
+        plot.add_layout(plot.legend[0], "above")
+    _ticks(plot, np.concatenate([line.x for line in lines]), log=log)
+    return plot
 
 
 def _ring(plot: figure, x: Any, y: Any) -> None:
-    """Around what decided."""
+    """Mark the most significant component test."""
     plot.scatter(x, y, size=16, fill_color=None, line_width=2, line_color=KERNELS[1])
 
 
@@ -142,8 +108,8 @@ def _ticks(plot: figure, x: np.ndarray, *, log: bool) -> None:
         plot.xaxis.ticker = x[:: -(-len(x) // 12)].tolist()
 
 
-def way_by_way(result: Result) -> figure:
-    """The p-value of each way to look alone, and that of all together."""
+def p_by_family(result: Result) -> figure:
+    """Draw the p-value of each family of component tests, and that of the whole test."""
     names, p = list(result.families), result.p_by_family
     reach = smallest_p(result)
     plot = new_plot(
@@ -166,14 +132,14 @@ def width_label(result: Result) -> str:
 
 
 def smallest_p(result: Result) -> float:
-    """The smallest p-value that these experiments could give."""
+    """Return the smallest p-value that is possible with these toys."""
     return float(min(result.p_by_component_test.min(), 1 / (result.n_toys + 1)))
 
 
 def null_scores(result: Result, bins: int = 30) -> figure:
-    """The combined scores of the anomaly-free experiments, and the data's."""
+    """Draw the combined test statistic of the toys, and that of the data."""
     finite = result.null_combined_score[np.isfinite(result.null_combined_score)]
-    plot = new_plot("combined score", "experiments per bin", y_range=DataRange1d(start=0))
+    plot = new_plot("combined test statistic", "toys per bin", y_range=DataRange1d(start=0))
     everything = np.append(finite, result.combined_score)
     low, high = everything.min(), everything.max()
     margin = 0.05 * (high - low) or 1.0
@@ -185,7 +151,7 @@ def null_scores(result: Result, bins: int = 30) -> figure:
 
 
 def score_distribution(score_counts: np.ndarray) -> figure:  # (1 + n, bins)
-    """Data rows by anomaly score, over what anomaly-free experiments have."""
+    """Draw data rows by anomaly score, over the toys."""
     counts, null = score_counts[0], score_counts[1:]
     edges = np.linspace(0, 1, len(counts) + 1)
     # The counts span orders of magnitude; empty bins are left out of a logarithmic axis.

@@ -11,13 +11,13 @@ import numpy as np
 
 from sparker.findings.result import Result
 from sparker.findings.rules import Condition
+from sparker.report.numbers import clip
 from sparker.report.rows import Extras
 from sparker.report.ticks import ROOM, calendar, labelled
-from sparker.report.words import clip
 from sparker.tables.encoding import DAYS, IS, NUMBER, TIME, WEEKDAY, which
 
 BINS = 30
-FIRST = 12  # drawn at once; the others when they are asked for
+FIRST = 4  # drawn at once; the others when they are asked for
 MOST = 1000  # histograms in a report
 STRAYS = 0.002  # of all values, on either side: the range without them
 STRETCHED = 0.5  # of that range: so far an axis goes, on either side, to show all values
@@ -103,7 +103,7 @@ def draw(given: Sequence[Beside], views: Sequence[View]) -> dict[str, Any]:
     order = []
     for v, view in enumerate(views):
         # The columns of the rule, then those in which the rows of the view differ most.
-        keys = [(one.place(view.conditions), -told[v]) for one, _, told in drawn]
+        keys = [(one.place(view.conditions), -apart[v]) for one, _, apart in drawn]
         order.append(sorted(range(len(drawn)), key=keys.__getitem__))
     return {
         "columns": [of for _, of, _ in drawn],
@@ -160,12 +160,12 @@ def histogram(of: Beside, views: Sequence[View]) -> tuple[dict[str, Any], list[f
         "beyond": _names(of) or _beyond(data, reference, low, high),
     }
     expected = np.cumsum(bars) / bars.sum()
-    told = []
+    apart = []
     for v, top in enumerate(tops):
         # Where a view has no rows, such as those that are missing, all data are looked at.
         shares = top if len(picked[v]) else points
-        told.append(float(np.abs(np.cumsum(shares) / shares.sum() - expected).max()))
-    return found, told
+        apart.append(float(np.abs(np.cumsum(shares) / shares.sum() - expected).max()))
+    return found, apart
 
 
 def _ticks(of: Beside, low: float, high: float) -> list[tuple[float, str]]:

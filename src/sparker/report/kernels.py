@@ -8,14 +8,14 @@ from sparker.findings.result import Result
 
 KERNELS = 24  # in the table
 COLUMNS = 6  # whose values the table shows; of more columns, those farthest from average
-IDLE = 0.1  # a kernel that changes no row's density by more than about this share says nothing
+IDLE = 0.1  # a kernel that changes no row's density by more than about this share is negligible
 
 
 class Kernel(NamedTuple):
-    """One kernel: what it says, and where it sits in the user's units."""
+    """One kernel: its effect, and its location in the user's units."""
 
     number: int
-    says: str
+    effect: str
     amplitude: float
     location: list[tuple[str, float]]
 
@@ -30,7 +30,7 @@ def peaks(result: Result) -> np.ndarray:  # (M,)
 
 
 def strongest(result: Result) -> list[int]:
-    """All kernels, those that say most about some row first."""
+    """All kernels, those with the largest effect on a row first."""
     return [int(i) for i in np.argsort(-peaks(result), kind="stable")]
 
 
@@ -44,6 +44,6 @@ def table(result: Result) -> list[Kernel]:
         far = np.zeros(len(place))
         far[kept] = np.abs((place - result.transform.centre)[kept]) / result.transform.units
         chosen = np.sort(np.argsort(-far, kind="stable")[:COLUMNS])
-        says = "next to nothing" if found[i] < IDLE else "too many rows" if a > 0 else "too few"
-        kernels.append(Kernel(i, says, a, [(labels[j], float(place[j])) for j in chosen]))
+        effect = "negligible" if found[i] < IDLE else "excess" if a > 0 else "deficit"
+        kernels.append(Kernel(i, effect, a, [(labels[j], float(place[j])) for j in chosen]))
     return kernels

@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from sparker.report.words import number
+from sparker.report.numbers import number
 from sparker.system.atomic import whole_file
 
 
@@ -37,7 +37,7 @@ def source(name: str) -> str:
 
 
 def page_of(template: str, outcome: Any, **values: Any) -> str:
-    """A page about an outcome, which knows when and by what it was made."""
+    """Return a page about an outcome, with when and by which version it was made."""
     page = TEMPLATES.get_template(template).render(
         made=outcome.made[:16].replace("T", " "),
         version=outcome.versions["sparker"],

@@ -1,6 +1,6 @@
 """All rows in two planes, linked by one source, with the rows of a region marked on top."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from bokeh.plotting import figure
 
 from sparker.findings.result import Result
 from sparker.plots import relative_sizes
-from sparker.report.answers import Told
+from sparker.report.answers import ReportAnswers
 from sparker.report.axes import Axis
 from sparker.report.figures import GREY, INK, PICKED, new_plot
 from sparker.report.kernels import IDLE, peaks
@@ -91,11 +91,37 @@ def planes(
     return plots
 
 
-def boxes(told: Told, found: Sequence[Axis]) -> list[dict[str, list[float]]]:
+def region(
+    pair: tuple[Axis, Axis], shown: Shown, rows: np.ndarray, bounds: Mapping[str, list[float]]
+) -> figure:
+    """Draw the rows of both samples in two columns, and a region with its rows."""
+    across, up = pair
+    plot = new_plot("", "")
+    inside = np.isin(shown.rows, rows)
+
+    def scatter(axes: tuple[np.ndarray, np.ndarray], some: np.ndarray, **style: Any) -> Any:
+        x, y = (axis[some].astype(np.float32) for axis in axes)
+        return plot.scatter(x, y, **style)
+
+    data = across.data, up.data
+    behind = scatter((across.reference, up.reference), shown.reference, marker="x", size=CROSS,
+                     color=CROSS_COLOUR, alpha=0.7)  # fmt: skip
+    points = scatter(data, shown.rows[~inside], size=4, color=GREY, fill_alpha=0.7)
+    picked = scatter(data, shown.rows[inside], size=8, color=PICKED, marker="square",
+                     fill_alpha=0.8)  # fmt: skip
+    (left, right), (bottom, top) = (bounds.get(axis.key, (None, None)) for axis in pair)
+    plot.add_layout(BoxAnnotation(left=left, right=right, bottom=bottom, top=top, fill_color=PICKED,
+                                  fill_alpha=0.08, line_color=PICKED,
+                                  line_dash="dashed"))  # fmt: skip
+    plot.x_range.renderers = plot.y_range.renderers = [behind, points, picked]
+    return plot
+
+
+def boxes(answers: ReportAnswers, found: Sequence[Axis]) -> list[dict[str, list[float]]]:
     """For all rows, which have none, and for each region: its bounds by the keys of axes."""
     by_column = {axis.column: axis for axis in found if axis.column is not None}
     every: list[dict[str, list[float]]] = [{}]
-    for place in told.places:
+    for place in answers.places:
         own = {}
         for one in place.conditions:
             axis = by_column.get(one.column)

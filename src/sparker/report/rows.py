@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparker.findings.result import Result
-from sparker.report.answers import Told
+from sparker.report.answers import ReportAnswers
+from sparker.report.numbers import clip, digits_for
 from sparker.report.thumbnails import Picture, thumbnails
-from sparker.report.words import clip, digits_for
 
 STRONGEST = 2000  # the most anomalous rows, all of which are shown
 OTHERS = 2000  # of the rest, drawn at random
@@ -119,7 +119,7 @@ def ranked(result: Result) -> np.ndarray | None:  # (N_D,)
     return result.ranking if known else None
 
 
-def choose(result: Result, extras: Extras, told: Told, telling: Sequence[int]) -> Shown:
+def choose(result: Result, extras: Extras, answers: ReportAnswers, telling: Sequence[int]) -> Shown:
     """Choose the rows to show and fill the table; ``telling`` are columns, most telling first."""
     rng = np.random.default_rng(0)  # the same rows every time
     order = ranked(result)
@@ -143,9 +143,9 @@ def choose(result: Result, extras: Extras, told: Told, telling: Sequence[int]) -
     chosen = list(dict.fromkeys(of_feature[i] for i in telling))[:VALUES]
     if len(result.values) <= VALUES:
         chosen = list(result.values)
-    columns, cells = _table(result, extras, told, rows, chosen, images, texts, names)
+    columns, cells = _table(result, extras, answers, rows, chosen, images, texts, names)
     place = {row: i for i, row in enumerate(wanted)}
-    marked = [told.marked, *(one.rows for one in told.places)]
+    marked = [answers.marked, *(one.rows for one in answers.places)]
     return Shown(
         rows,
         reference,
@@ -161,7 +161,7 @@ def choose(result: Result, extras: Extras, told: Told, telling: Sequence[int]) -
 def _table(
     result: Result,
     extras: Extras,
-    told: Told,
+    answers: ReportAnswers,
     rows: np.ndarray,
     chosen: Sequence[str],
     images: dict[int, str],
@@ -185,16 +185,16 @@ def _table(
         add("image", "image", [images.get(int(row)) for row in rows])
     if result.answers is not None:
         add("probability", "number", _decimals(result.answers.probability[rows]), digits=DECIMALS)
-    if any(not place.lack for place in told.places):
+    if any(not place.lack for place in answers.places):
         regions = result.region_of_row[rows].tolist()  # those on the page are the first of all
-        add("region", "number", [i if 0 < i <= len(told.places) else None for i in regions])
-    if told.listed is not None:
-        add("in the list", "text", ["yes" if told.listed[row] else "" for row in rows])
+        add("region", "number", [i if 0 < i <= len(answers.places) else None for i in regions])
+    if answers.flagged is not None:
+        add("flagged", "text", ["yes" if answers.flagged[row] else "" for row in rows])
     if extras.texts is not None:
         text("text", extras.texts, texts)
-    given, told_already = result.values, _column_of_texts(result, extras)
+    given, shown_already = result.values, _column_of_texts(result, extras)
     for name in chosen:
-        if name == told_already:
+        if name == shown_already:
             continue
         label = " ".join(_text(name).split()) or "no name"
         if given[name].dtype.kind == "f":

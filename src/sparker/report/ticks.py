@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sparker.report.words import MINUS, number
+from sparker.report.numbers import MINUS, number
 from sparker.tables.encoding import when
 
 N_TICKS = 6  # at most
