@@ -379,7 +379,7 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert run_main("test", "old.csv", "new.csv", *some, "--embed", "tfidf", "--report", "r.html",
                     "--save", "r.sparker") == 0  # fmt: skip
     out = capsys.readouterr().out
-    assert "p-value 0.05" in out
+    assert "Significant difference (p = 0.05 <=" in out
     assert DATA[0] in (tmp_path / "r.html").read_text()
     assert sparker.load("r.sparker").texts == DATA
     for options, said in (
@@ -586,7 +586,7 @@ def test_classes_of_pictures_go_by_their_names():
     named = EfficientNet(logits=True, classes=names)
     (column,) = encoded_columns(named)
     assert column.features[2].label == "class 2 of picture"
-    assert column.features[2].text(1.5, None) == "class 2 of picture above 1.5"
+    assert column.features[2].text(1.5, None) == "class 2 of picture > 1.5"
     (column,) = encoded_columns(EfficientNet())
     assert column.features[2].label == "direction 3 of picture"
     assert restored(SavedEmbedder(named.identity, {})).labels == named.labels

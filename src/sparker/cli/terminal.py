@@ -80,7 +80,8 @@ class Out(Console):
 
     def table(self, title: str, columns: Mapping[str, Sequence[str | Text]]) -> None:
         """A table of columns by name: strings are numbers and never cut, texts give way."""
-        table = Table(title=title, title_justify="left", padding=(0, int(self.width >= 60)))
+        self.say(title)  # in one line, however narrow the table is
+        table = Table(padding=(0, int(self.width >= 60)))
         for name, cells in columns.items():
             widest = max((len(cell) for cell in cells if isinstance(cell, str)), default=None)
             table.add_column(name, justify="left" if widest is None else "right", min_width=widest)

@@ -168,9 +168,8 @@ class _Session:
                 warnings.simplefilter("ignore", DataWarning)  # they are in the line
                 found = self.monitor.explained(look, rows)
             # No rounding of the quotient may take the alarm back.
-            alpha = max(self.monitor.alpha / (self.monitor.looks or 1), found.p_value)
             result = replace(found, files=(str(self.path), file))
-            result.report(made, command=command_line(), alpha=alpha)
+            result.report(made, command=command_line())
         except Exception as error:
             note(f"The report on {file} could not be written: {plain(error)}.")
             self.failed = True

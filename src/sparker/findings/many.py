@@ -188,14 +188,9 @@ class Many:
                 needed = int(np.ceil(len(tested) / self.fdr)) - 1
                 unless = "" if fewest is None else f" unless at least {fewest} reach it"
                 notes.append(
-<<<<<<< HEAD
-                    f"the smallest possible p-value is {smallest:.2g}, so that of {len(tested)} "
-                    f"samples none is listed{unless}; {needed:,} toys would allow a single one"
-=======
                     f"the smallest possible p-value is {smallest:.2g}: none of {len(tested)} "
                     f"samples is listed{unless}; at least {needed:,} toys are needed to list a "
                     "single one"
->>>>>>> report36
                 )
         suspicious = [one.name for one in self.samples if one.warnings]
         if suspicious:

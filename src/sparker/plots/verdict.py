@@ -24,12 +24,12 @@ from sparker.plots.style import (
 
 
 def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None) -> list[Artist]:
-    """The combined scores of the anomaly-free experiments, and where the data fall."""
+    """The combined scores of the toys, and where the data fall."""
     ax = axes_or_new(ax)
     finite = result.null_combined_score[np.isfinite(result.null_combined_score)]
     counts, edges = np.histogram(finite, bin_edges(np.append(finite, result.combined_score), bins))
     failed = len(result.null_combined_score) - len(finite)
-    label = f"{len(finite)} anomaly-free experiments"
+    label = f"{len(finite)} toys"
     bars = ax.stairs(
         counts, edges, fill=True, color=REFERENCE,
         label=f"{label}, {failed} more without a score" if failed else label,
