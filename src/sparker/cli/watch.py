@@ -167,7 +167,6 @@ class _Session:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataWarning)  # they are in the line
                 found = self.monitor.explained(look, rows)
-            # No rounding of the quotient may take the alarm back.
             result = replace(found, files=(str(self.path), file))
             result.report(made, command=command_line())
         except Exception as error:
