@@ -1,5 +1,6 @@
 """Many samples against one reference, and which of several generators is closest to the data."""
 
+import html
 import json
 import re
 
@@ -265,7 +266,12 @@ def test_the_page_has_a_card_for_each_sample(found, tmp_path):
     assert "run &lt;4&gt;" in page
     assert "run <4>" not in page
     assert "<script" not in page
-    assert "at least" in page
+    assert html.escape(found.verdict()) in page
+    for one, card in zip(found.ranked, page.split("<details")[1:], strict=True):
+        listed = one.name in found.found
+        assert ("How many: " in card) == ("Where: " in card) == listed
+        assert (html.escape(one.decision) in card) == (one.error is None)
+        assert one.error is not None or " by itself (p = " in one.decision
     found.report(tmp_path / "many.html")
     assert (tmp_path / "many.html").stat().st_size < 40_000
     with pytest.raises(ValueError, match="could not be written"):

@@ -326,7 +326,7 @@ def test_null_distribution(result):
     assert not box.x0 <= x <= box.x1
     assert y < box.y0
     assert legend_of(ax) == [
-        f"{N_TOYS} anomaly-free experiments",
+        f"{N_TOYS} toys",
         f"the data: p = {result.p_value:.2g}, {result.significance:.2f} sigma",
     ]
 
@@ -336,7 +336,7 @@ def test_null_distribution_where_something_is_missing_or_all_the_same(result):
     lost[1:4] = np.inf
     bars, _ = plots.null_distribution(dataclasses.replace(result, combined_scores=lost))
     assert bars.get_data().values.sum() == N_TOYS - 3
-    assert legend_of(bars.axes)[0] == "8 anomaly-free experiments, 3 more without a score"
+    assert legend_of(bars.axes)[0] == "8 toys, 3 more without a finite statistic"
     for score in (0.0, -3.0, 1e20):
         same = dataclasses.replace(result, combined_scores=np.full(1 + N_TOYS, score), p_value=1.0)
         assert draws(plots.null_distribution, same)
@@ -375,7 +375,7 @@ def test_p_across_widths(result):
     assert any(label.get_text() for label in ax.get_xticklabels())
 
 
-def test_every_way_to_look_has_its_p_value(result):
+def test_every_family_has_its_p_value(result):
     _, dots, together = plots.p_by_family(result)
     assert dots.get_xdata().tolist() == result.p_by_family.tolist()
     assert [label.get_text() for label in dots.axes.get_yticklabels()] == list(result.families)
@@ -388,7 +388,7 @@ def test_columns_of_another_statistic_are_all_shown(without_kernels):
     ax = each.axes
     assert each.get_xdata().tolist() == [0, 1]  # which a logarithmic axis would not show
     assert ax.get_xscale() == "linear"
-    assert ax.get_xlabel() == "reading of the statistic"
+    assert ax.get_xlabel() == "component test"
 
 
 @pytest.mark.parametrize("widths", [[0.3], [0.3, 0.4], [3.1, 7.0], [0.02, 0.7], [1e-4, 20.0]])
@@ -700,7 +700,7 @@ def test_the_trend_has_a_point_a_batch_marks_alarms_and_leaves_gaps():
     (segment,) = gaps.get_segments()
     assert segment[:, 0].tolist() == [3, 3]
     assert level.get_ydata()[0] == 0.005
-    assert level.get_label() == "alpha = 0.05 / 10 looks"
+    assert level.get_label() == "alpha = 0.05 / 10 batches"
     ax = line.axes
     assert ax.get_yscale() == "log"
     assert ax.get_ylim()[0] < 0.002

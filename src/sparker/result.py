@@ -19,7 +19,7 @@ class TestResult(Result):
 
         ``options`` are those of ``sparker.report.render``: ``texts``, ``images`` and ``names``,
         one a data row; ``observables`` and ``reference_observables``, numbers a row by name that
-        are not among the columns; ``title``, ``command``, ``alpha``.
+        are not among the columns; ``title``, ``command``.
         """
         from sparker.report import write  # here, so that only reports wait for their charts
 
@@ -38,7 +38,7 @@ class TestResult(Result):
         return replace(self, pictures=tuple(thumbnails(files, shown).items()))
 
     def plot(self) -> "Figure":
-        """The verdict in one figure, to show in a notebook or to save."""
+        """Draw the decision in one figure, to show in a notebook or to save."""
         from sparker.plots import overview
 
         return overview(self)

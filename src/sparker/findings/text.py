@@ -57,7 +57,7 @@ CAUSES = (
     "A significant difference can have three causes: a new signal, a mismodelled reference, or a "
     "change in data taking."
 )
-BY_CHANCE = "The difference is not significant: what stands here can be due to chance."
+BY_CHANCE = "Without a significant difference, what is shown here can be due to chance."
 NOT_ASKED = (
     "Made without answers (explain=False, --no-explain): test again without this option to see how "
     "many rows are anomalous, and which."
@@ -331,8 +331,8 @@ def how_sure(result: "Result") -> Iterator[tuple[str, str]]:
     change = "; more toys could change the decision" if low <= alpha < high else ""
     yield (
         "Interval",
-        f"p between {low:.2g} and {high:.2g}, sigma {ends_in_sigmas(result.interval)} ({PERCENT} "
-        f"confidence, from the number of toys){change}",
+        f"p between {low:.2g} and {high:.2g}, significance {ends_in_sigmas(result.interval)} "
+        f"({PERCENT} confidence, from the number of toys){change}",
     )
     if (fit := tail(result)) is not None:
         least, most = (">= ", "<= ") if fit.at_reach else ("", "")
@@ -340,8 +340,7 @@ def how_sure(result: "Result") -> Iterator[tuple[str, str]]:
             "Extrapolated",
             f"p {most or '= '}{fit.p_value:.2g}, {least}{fit.significance:.1f} sigma. This is an "
             f"extrapolation from a fit to the {fit.n_tail:,} largest test statistics of the toys, "
-            f"not a measurement. Measured: p <= {fit.interval[1]:.2g}. The decision does not use "
-            "the extrapolation",
+            "not a measurement; the decision does not use it",
         )
     yield "Strongest", f"{component_test(result)} is the most significant component test"
     if result.reference_weights is not None:
@@ -378,9 +377,8 @@ def status(result: "Result", one: Region) -> str:
 
 def excess(one: Region) -> str:
     """Return the lower bound on an excess or deficit."""
-    if one.least is None:
-        return one.kind
-    return f"{one.kind} of at least {counted(round(one.least), 'row')}"
+    least = round(one.least or 0)
+    return f"{one.kind} of at least {counted(least, 'row')}" if least else one.kind
 
 
 def _line(label: str, text: str) -> str:

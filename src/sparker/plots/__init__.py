@@ -48,7 +48,7 @@ __all__ = [
 
 
 def overview(result: Result) -> Figure:
-    """The verdict, how it depends on the width, and which rows it is about."""
+    """Draw the decision, the component tests and the most anomalous rows."""
     if result.models is None:
         figure = Figure(figsize=(10, 4), layout="constrained")
         null, widths = figure.subplots(1, 2)

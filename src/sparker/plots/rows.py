@@ -1,4 +1,4 @@
-"""Figures of the rows: how anomalous they are, which kernels see them, and where they lie."""
+"""Figures of the rows: anomaly scores, kernel components, and principal coordinates."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ TOP = 20  # rows that are ringed
 
 
 def score_distribution(result: Result, *, ax: Axes | None = None) -> list[Artist]:
-    """Data rows by anomaly score at the width that decided, over mean and spread of the toys."""
+    """Draw data rows by anomaly score at the width shown, over mean and spread of the toys."""
     if result.score_counts is None:
         raise ValueError("the statistic of this test fits no kernels: there is nothing to draw")
     ax = axes_or_new(ax)
@@ -53,7 +53,7 @@ def score_distribution(result: Result, *, ax: Axes | None = None) -> list[Artist
 
 
 def activation_pattern(result: Result, n_rows: int = 40, *, ax: Axes | None = None) -> list[Artist]:
-    """Which kernels see the most anomalous rows: their components, row by row.
+    """Draw the kernel components of the most anomalous rows.
 
     Dashes mark what is negative, which a print in grey would not show.
     """
@@ -137,7 +137,7 @@ def component_against(
     name: str = "",
     ax: Axes | None = None,
 ) -> list[Artist]:
-    """A kernel's component at each data row against a number the test did not see."""
+    """Draw a kernel's component at each data row against a number that was not tested."""
     components = _need_kernels(result)
     n_data = len(components)
     try:
@@ -196,7 +196,7 @@ def _clouds(
 
 
 def _leading(result: Result) -> list[int]:
-    """The kernel with most to say about the top rows; of the others, about all rows.
+    """Return the kernel with the largest components of the top rows; of the others, of all rows.
 
     By all rows alone, two wide kernels that cancel each other would hide a narrow one.
     """

@@ -19,7 +19,7 @@ LONGEST = 60  # characters of a name
 
 
 def kernel_style(i: int) -> dict[str, Any]:
-    """Colour, dashes and marker of kernel i, told apart in black and white too."""
+    """Colour, dashes and marker of kernel i, distinct in black and white, too."""
     return {
         "color": KERNELS[i % len(KERNELS)],
         "linestyle": DASHES[i % len(DASHES)],
@@ -63,7 +63,7 @@ def legend_above(ax: Axes) -> None:
 
 
 def plain(name: str) -> str:
-    """The user's words as a label: what they say, in one line of some length, and no formula."""
+    """The user's words as a label: in one line of some length, and no formula."""
     text = "".join(c if c.isprintable() else " " for c in name).strip()
     if len(text) > LONGEST:
         text = text[: LONGEST - 3] + "..."

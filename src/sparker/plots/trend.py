@@ -47,14 +47,14 @@ def trend(
     least = float(np.min(p[~missing], initial=1))
     if alpha is not None:
         level = alpha / (n_planned or 1)
-        label = f"alpha = {alpha:g}" + (f" / {n_planned} looks" if n_planned else "")
+        label = f"alpha = {alpha:g}" + (f" / {n_planned} batches" if n_planned else "")
         drawn.append(ax.axhline(level, color=KERNELS[1], ls="--", lw=1, label=label))
         least = min(least, level)
     ax.set_yscale("log")
     ax.set_ylim(least / 2, 1.5)
     ax.set_xlim(first - 0.5, first + max(len(p), 1) - 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    ax.set_xlabel("look")
+    ax.set_xlabel("batch")
     ax.set_ylabel("p-value")
     legend_above(ax)
     return drawn
@@ -81,7 +81,7 @@ def wealth(
         drawn.append(ax.axhline(needed, color=KERNELS[1], ls="--", lw=1, label=label))
     ax.set_yscale("log")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    ax.set_xlabel("look")
+    ax.set_xlabel("batch")
     ax.set_ylabel("wealth")
     legend_above(ax)
     return drawn

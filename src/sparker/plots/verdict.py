@@ -1,4 +1,4 @@
-"""Figures of the verdict: among the toys, at each width, and how often it would be found."""
+"""Figures of the decision: the toys, the component tests, and the power."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ from sparker.plots.style import (
 
 
 def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None) -> list[Artist]:
-    """The combined scores of the toys, and where the data fall."""
+    """Draw the combined test statistic of the toys, and that of the data."""
     ax = axes_or_new(ax)
     finite = result.null_combined_score[np.isfinite(result.null_combined_score)]
     counts, edges = np.histogram(finite, bin_edges(np.append(finite, result.combined_score), bins))
@@ -32,14 +32,14 @@ def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None)
     label = f"{len(finite)} toys"
     bars = ax.stairs(
         counts, edges, fill=True, color=REFERENCE,
-        label=f"{label}, {failed} more without a score" if failed else label,
+        label=f"{label}, {failed} more without a finite statistic" if failed else label,
     )  # fmt: skip
     label = f"the data: p = {result.p_value:.2g}"
     if np.isfinite(result.significance):
         label += f", {result.significance:.2f} sigma"
     line = ax.axvline(result.combined_score, color=DATA, lw=2, label=label)
-    ax.set_xlabel("combined score, larger where the samples differ more")
-    ax.set_ylabel("experiments")
+    ax.set_xlabel("combined test statistic, larger where the samples differ more")
+    ax.set_ylabel("toys per bin")
     ax.set_ylim(0, 1.4 * max(counts.max(), 1))  # the legend stands above the bars, beside the line
     far = result.combined_score > edges.mean()
     ax.legend(fontsize="small", loc="upper left" if far else "upper right")
@@ -47,7 +47,7 @@ def null_distribution(result: Result, *, bins: int = 30, ax: Axes | None = None)
 
 
 def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
-    """The p-value of what kernels read off at each width, the one shown, and that of the test.
+    """Draw the p-value of each component test of kernels by width, and that of the whole test.
 
     Of a statistic without kernels, the p-values of all its component tests, by their numbers.
     """
@@ -57,7 +57,7 @@ def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
         ax.plot(
             line.x, line.p, marker=MARKERS[i % len(MARKERS)], ls="-" if i == 0 else ":",
             color=DATA, alpha=1 if i == 0 else 0.6, lw=1.8 if i == 0 else 1,
-            label=line.family if len(lines) > 1 else "each reading",
+            label=line.family if len(lines) > 1 else "component tests",
         )[0]
         for i, line in enumerate(lines)
     ]  # fmt: skip
@@ -67,13 +67,13 @@ def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
             at = line.component_tests.index(result.best_component_test)
             drawn += ax.plot(
                 line.x[at], line.p[at], "o", ms=13, mfc="none", color=DATA, ls="none",
-                label="decided",
+                label="most significant",
             )  # fmt: skip
-    drawn.append(ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="combined"))
+    drawn.append(ax.axhline(result.p_value, color=KERNELS[1], ls="--", label="whole test"))
     least = min(1 / (result.n_toys + 1), min(line.p.min() for line in lines))
     floor = ax.axhspan(
         least / 10, least, color=REFERENCE, alpha=0.5, lw=0,
-        label=f"out of reach of {result.n_toys} experiments",
+        label=f"not possible with {result.n_toys} toys",
     )  # fmt: skip
     if result.models is None:  # numbers of component tests then, from 0 on
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -82,27 +82,27 @@ def p_across_widths(result: Result, *, ax: Axes | None = None) -> list[Artist]:
         label_widths(ax.xaxis, result.widths)
     ax.set_yscale("log")
     ax.set_ylim(0.6 * least, 1.3)
-    ax.set_xlabel("reading of the statistic" if result.models is None else "kernel width")
+    ax.set_xlabel("component test" if result.models is None else "kernel width")
     ax.set_ylabel("p-value")
     ax.legend(fontsize="small")
     return [*drawn, floor]
 
 
 def p_by_family(result: Result, *, ax: Axes | None = None) -> list[Artist]:
-    """The p-value of each way to look alone, and that of all together."""
+    """Draw the p-value of each family of component tests, and that of the whole test."""
     ax = axes_or_new(ax)
     names, p = result.families, result.p_by_family
     y = np.arange(len(names))
     least = min(1 / (result.n_toys + 1), p.min())
     stems = ax.hlines(y, p, 1, color=REFERENCE, lw=4)
-    (dots,) = ax.plot(p, y, "o", color=DATA, label="each way alone")
-    together = ax.axvline(result.p_value, color=KERNELS[1], ls="--", label="all together")
+    (dots,) = ax.plot(p, y, "o", color=DATA, label="each family")
+    together = ax.axvline(result.p_value, color=KERNELS[1], ls="--", label="whole test")
     ax.set_xscale("log")
     ax.set_xlim(0.6 * least, 1.3)
     ax.set_yticks(y, names)
     ax.invert_yaxis()
     ax.set_xlabel("p-value")
-    ax.set_ylabel("way to look")
+    ax.set_ylabel("component tests")
     ax.legend(fontsize="small")
     return [stems, dots, together]
 
@@ -110,7 +110,7 @@ def p_by_family(result: Result, *, ax: Axes | None = None) -> list[Artist]:
 def power_curve(
     study: PowerStudy | Mapping[str, PowerStudy], *, ax: Axes | None = None
 ) -> list[Artist]:
-    """Power against the fraction of anomalies, with exact bars; of several studies by name."""
+    """Draw power by the fraction of anomalies, with exact bars; of several studies by name."""
     ax = axes_or_new(ax)
     studies = {"power": study} if isinstance(study, PowerStudy) else study
     drawn: list[Artist] = []

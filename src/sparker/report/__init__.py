@@ -23,7 +23,7 @@ from sparker.report.thumbnails import Picture
 
 PAGE = 10  # table rows at a time
 LINES = 10  # columns in the table of columns, until all are asked for
-PICTURES, TEXTS = 15, 5  # rows in the head
+PICTURES, TEXTS = 12, 5  # rows in the head
 LONG = 160  # characters of such a text
 KINDS = {SIGNIFICANT: "significant", NOT_SIGNIFICANT: "not-significant", TOO_FEW_TOYS: "open"}
 HEAD = ("How many", "Where", "Region")

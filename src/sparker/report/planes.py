@@ -96,7 +96,8 @@ def region(
 ) -> figure:
     """Draw the rows of both samples in two columns, and a region with its rows."""
     across, up = pair
-    plot = new_plot("", "")
+    ranges = DataRange1d(), DataRange1d()
+    plot = new_plot("", "", x_range=ranges[0], y_range=ranges[1])
     inside = np.isin(shown.rows, rows)
 
     def scatter(axes: tuple[np.ndarray, np.ndarray], some: np.ndarray, **style: Any) -> Any:
@@ -109,11 +110,16 @@ def region(
     points = scatter(data, shown.rows[~inside], size=4, color=GREY, fill_alpha=0.7)
     picked = scatter(data, shown.rows[inside], size=8, color=PICKED, marker="square",
                      fill_alpha=0.8)  # fmt: skip
-    (left, right), (bottom, top) = (bounds.get(axis.key, (None, None)) for axis in pair)
-    plot.add_layout(BoxAnnotation(left=left, right=right, bottom=bottom, top=top, fill_color=PICKED,
-                                  fill_alpha=0.08, line_color=PICKED,
-                                  line_dash="dashed"))  # fmt: skip
-    plot.x_range.renderers = plot.y_range.renderers = [behind, points, picked]
+    sides = ("left", "right"), ("bottom", "top")
+    box = {
+        side: end
+        for axis, names in zip(pair, sides, strict=True)
+        for side, end in zip(names, bounds.get(axis.key, ()), strict=False)
+    }
+    if box:
+        plot.add_layout(BoxAnnotation(fill_color=PICKED, fill_alpha=0.08, line_color=PICKED,
+                                      line_dash="dashed", **box))  # fmt: skip
+    ranges[0].renderers = ranges[1].renderers = [behind, points, picked]
     return plot
 
 
