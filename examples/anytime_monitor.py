@@ -56,7 +56,7 @@ for number in range(N_QUIET + N_AFTER):
 last = looks[-1]
 delay = last.number - N_QUIET
 print(f"alarm at look {last.number}, {delay} batches after the change; p = {last.p_value:.2g}")
-print(f"seen by {last.seen_by}; a look took {1e3 * np.median(seconds):.0f} ms")
+print(f"strongest bet: {last.strongest}; a look took {1e3 * np.median(seconds):.0f} ms")
 
 # %%
 # Which rows is it about?

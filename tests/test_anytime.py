@@ -176,7 +176,7 @@ def test_a_change_is_noticed_and_its_rows_are_paid_most(reference):
         look = monitor.look(batch)
     assert look.alarm
     assert look.p_value == monitor.p_value < 1e-3
-    assert look.seen_by == "kernels"
+    assert look.strongest == "kernels"
     best = batch[np.argsort(-look.payoffs)[:10]]
     assert np.mean(np.linalg.norm(best - [1.2, 1.2], axis=1) < 0.5) > 0.8
     assert monitor.look(rows(50)).alarm  # it stays

@@ -26,7 +26,7 @@ RESULT = Path(__file__).parent / "result.json"
 FRACTIONS = (0.0, 0.01, 0.02, 0.05, 0.1)
 N_REFERENCE, N_DATA, N_TOYS = 2000, 500, 99
 BINS = np.linspace(0, 1, 11)
-FDR = 0.2
+FDR, LEVEL = 0.2, 0.05
 
 Work = tuple[str, float, int, str | None]
 """Problem, share of planted rows, number of the sample, folder of the real tables."""
@@ -58,7 +58,7 @@ def measured(work: Work) -> tuple[Work, dict[str, Any]]:
     found: dict[str, Any] = {
         "n_planted": int(planted.sum()),
         "p_value": result.p_value,
-        **_told(result.answers, planted),
+        **_told(result.answers, result.p_value, planted),
         "seconds": {key: round(value, 2) for key, value in result.timings.items()},
     }
     if planted.any():
@@ -74,23 +74,27 @@ def again(work: Work, before: dict[str, Any]) -> tuple[Work, dict[str, Any]]:
 
     reference, data, planted = samples(work)
     experiment = prepare(reference, data, TestConfig(n_toys=N_TOYS, seed=work[2]))
-    found = {**before, **_told(experiment.explain(before["p_value"], None), planted)}
+    found = {**before, **_told(experiment.explain(None), before["p_value"], planted)}
     if planted.any():
         found["first"]["log ratio"] = before["first"]["log ratio"]
     return work, found
 
 
-def _told(answers: Any, planted: np.ndarray) -> dict[str, Any]:
-    """What the answers say of a sample, beside what is true."""
+def _told(answers: Any, p_value: float, planted: np.ndarray) -> dict[str, Any]:
+    """The answers of a sample at 5 %, beside what is true."""
+    from sparker.findings.bound import AtLeast
+    from sparker.findings.explain import agreeing
     from sparker.findings.rows import listed
 
+    significant = p_value <= LEVEL
+    bound = agreeing(answers.at_least, p_value, fewer=False) if significant else AtLeast(0, 0)
     probability, ranking = answers.probability, answers.ranking
     place = np.clip(np.digitize(probability, BINS) - 1, 0, len(BINS) - 2)
     return {
-        "at_least": answers.at_least.too_many,
-        "missing_at_least": answers.at_least.missing,
+        "at_least": bound.too_many,
+        "missing_at_least": bound.missing,
         "regions": [_region(region, planted) for region in answers.regions],
-        "columns_differ": sum(one.differs for one in answers.columns),
+        "columns_differ": sum(one.p_value <= LEVEL for one in answers.columns),
         "listed": _right(np.flatnonzero(listed(answers.row_p_values, FDR)), planted),
         "probability": {
             "rows": np.bincount(place, minlength=10).tolist(),
@@ -114,7 +118,7 @@ def _region(region: Any, planted: np.ndarray) -> dict[str, Any]:
         "expected": round(region.expected, 3),
         "interval": list(region.interval),
         "p_value": region.p_value,
-        "confirmed": region.confirmed,
+        "confirmed": region.is_significant(LEVEL),
         "planted": int(planted[list(region.rows)].sum()),
     }
 

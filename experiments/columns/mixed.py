@@ -110,7 +110,7 @@ def measured(kind: str, number: int) -> dict[str, Any]:
             reference, data, n_toys=N_TOYS, seed=number, ignore=NO_NUMBERS, explain=False
         )
     assert whole.answers is not None
-    confirmed = [region for region in whole.answers.regions if region.confirmed]
+    confirmed = [region for region in whole.answers.regions if region.is_significant(ALPHA)]
     named = {
         whole.encoding.features[one.column].column
         for region in confirmed[:1]

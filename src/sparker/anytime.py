@@ -64,7 +64,7 @@ class AnytimeLook(NamedTuple):
     most u. With ``change`` it is that of the looks since the last alarm, at any number of looks
     that is chosen beforehand."""
     alarm: bool
-    seen_by: str
+    strongest: str
     """The kind of the bet that has won most: kernels, shift, far or edge."""
     payoffs: np.ndarray
     """(N,) what that bet pays for each row of the batch; the rows it is about have the highest."""
@@ -80,7 +80,7 @@ class AnytimeLook(NamedTuple):
             "alarm": self.alarm,
             "rows": len(self.payoffs),
             "rows_so_far": self.n_rows,
-            "seen_by": self.seen_by,
+            "strongest": self.strongest,
             "warnings": [one.text for one in self.cautions],
         }
         if self.alarm:
