@@ -1,6 +1,7 @@
 """The command line where it is read: terminals wide and narrow, pipes that close, and pictures."""
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -20,6 +21,7 @@ from PIL import Image
 import sparker
 from sparker import detect
 from sparker.cli.main import main
+from sparker.findings.decision import Level
 from sparker.system.progress import reporter
 
 N_REFERENCE, N_DATA = 200, 30
@@ -59,7 +61,11 @@ def folder(tmp_path_factory):
 def result(folder, monkeypatch):
     """Spares every command the fit."""
     known = sparker.TestResult.load(folder / "result.sparker")
-    monkeypatch.setattr(detect, "test", lambda *args, **kwargs: known)
+
+    def decided(*args, alpha=None, **kwargs):
+        return dataclasses.replace(known, level=Level.of(alpha))
+
+    monkeypatch.setattr(detect, "test", decided)
     return known
 
 
@@ -111,8 +117,8 @@ def terminal(monkeypatch):
 def test_a_terminal_gets_styles_and_no_colours_where_none_are_wanted(
     folder, result, terminal, monkeypatch
 ):
-    command = ["test", folder / "reference.csv", folder / "data.csv", *FEATURES, "--alpha", 0.01]
-    assert "\x1b[1mcompatible at alpha = 0.01" in terminal(*command)
+    command = ["test", folder / "reference.csv", folder / "data.csv", *FEATURES]
+    assert "\x1b[1mToo few toys to decide at this alpha" in terminal(*command)
 
     def bar():
         screen = Screen()
@@ -180,19 +186,14 @@ def _read(terminal):
 @pytest.mark.parametrize("columns", [200, 80, 40, 20])
 def test_narrow_terminals_lose_nothing_that_matters(columns, folder, result, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
-    done = run_test(folder, "--text", "text", "--alpha", 0.01)
-    assert done.exit_code == 0, done.output
+    done = run_test(folder, "--text", "text", "--alpha", 0.2)
+    assert done.exit_code == 1, done.output
     lines = done.stdout.splitlines()
-    assert lines[0] == "compatible at alpha = 0.01"
-    assert lines[1 : 1 + len(result.summary().splitlines())] == result.summary().splitlines()
+    summary = dataclasses.replace(result, level=Level.of(0.2)).summary().splitlines()
+    assert lines[: len(summary)] == summary
     shown = [line for line in lines if line.startswith("\N{BOX DRAWINGS LIGHT VERTICAL}")]
-    assert result.answers.regions[0].confirmed
     for line, row in zip(shown, result.ranking[:10], strict=True):
-        cells = [cell.strip() for cell in line.split("\N{BOX DRAWINGS LIGHT VERTICAL}")[1:4]]
-        region = result.region_of_row[row]
-        held = region and result.answers.regions[region - 1].confirmed
-        probability = f"{result.answers.probability[row]:.2f}"
-        assert cells == [str(row), probability, str(region) if held else ""]
+        assert line.split("\N{BOX DRAWINGS LIGHT VERTICAL}")[1].strip() == str(row)
     assert max(map(len, shown)) <= columns
 
 
@@ -210,10 +211,10 @@ def test_large_numbers_are_whole_in_a_narrow_table(folder, tmp_path, monkeypatch
 def test_a_terminal_without_the_characters_still_gets_the_answer(folder, result):
     done = invoke(
         "test", folder / "reference.csv", folder / "data.csv", *FEATURES, "--text", "text",
-        charset="ascii",
+        "--alpha", 0.2, charset="ascii",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    assert "p-value" in done.stdout
+    assert done.exit_code == 1, done.output
+    assert "Significant difference" in done.stdout
     assert "? long words" in done.stdout
 
 
@@ -221,11 +222,13 @@ def test_a_terminal_without_the_characters_still_gets_the_answer(folder, result)
 
 SHORT_CUT = """
 import sys
+from dataclasses import replace
 import sparker
 from sparker import detect
 from sparker.cli.main import main
+from sparker.findings.decision import Level
 known = sparker.TestResult.load(sys.argv[1])
-detect.test = lambda *args, **kwargs: known
+detect.test = lambda *args, alpha, **kwargs: replace(known, level=Level.of(alpha))
 main(sys.argv[2:])
 """
 
@@ -233,7 +236,7 @@ main(sys.argv[2:])
 def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
     files = [folder / "reference.csv", folder / "data.csv"]
     commands = {
-        "text": (["test", *files, *FEATURES, "--alpha", "0.01", "--rows", tmp_path / "rows"], 0),
+        "text": (["test", *files, *FEATURES, "--rows", tmp_path / "rows"], 0),
         "json": (["test", *files, *FEATURES, "--json", "--alpha", "0.5", "--save",
                   tmp_path / "saved.sparker"], 1),
         "table": (["info", files[1]], 0),
@@ -262,7 +265,7 @@ def test_a_reader_that_leaves_changes_nothing_else(folder, tmp_path):
 
 def test_info_is_json_whatever_the_file_holds(folder, tmp_path):
     found = json.loads(invoke("info", folder / "result.sparker", "--json").stdout)
-    assert (found["schema"], found["toys"]["compared"]) == (5, 9)
+    assert (found["schema"], found["toys"]["compared"]) == (6, 9)
     rows = np.random.default_rng(0).normal(size=(100, 2))
     rows[3, 1] = np.inf
     np.save(tmp_path / "rows.npy", rows)
@@ -463,7 +466,7 @@ def test_a_picture_that_breaks_off_costs_the_report_but_no_answer(folder, result
                   "--save", tmp_path / "saved.sparker")  # fmt: skip
     assert done.exit_code == 2, done.output
     assert "images[7] cannot be shown" in done.stderr
-    assert "p-value" in done.stdout
+    assert "Too few toys" in done.stdout
     assert (tmp_path / "saved.sparker").exists()
     assert not (tmp_path / "r.html").exists()
 

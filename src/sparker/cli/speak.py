@@ -45,8 +45,12 @@ def to_json(result: "TestResult", texts: list[Any] | None, *, tail: bool) -> dic
 
 def speak(result: "TestResult", texts: list[Any] | None, *, tail: bool) -> None:
     """Print the summary, whose warnings stand on stderr already, and the texts of the rows."""
+    from sparker.findings.text import outcome
+
     out = Out()
-    out.say(result.summary(warnings=False))
+    headline = outcome(result)
+    for line in result.summary(warnings=False).splitlines():
+        out.say(line, style="bold" if line.startswith(headline) else None)
     if tail:
         try:
             out.say(str(result.tail_fit()))

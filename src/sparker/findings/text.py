@@ -210,7 +210,9 @@ def expected(one: Region) -> str:
 
 def region_alone(result: "Result", one: Region) -> str:
     """Return a region that is significant where the test as a whole is not."""
-    return f"{region(one, result.features)}, though the test as a whole is not significant"
+    is_open = result.decision.outcome == TOO_FEW_TOYS
+    whole = "undecided" if is_open else "not significant"
+    return f"{region(one, result.features)}, though the test as a whole is {whole}"
 
 
 def rows(result: "Result") -> str:
