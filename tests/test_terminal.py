@@ -136,7 +136,7 @@ def test_a_terminal_gets_styles_and_no_colours_where_none_are_wanted(
 
 def test_pipes_get_neither_codes_nor_bars(folder, result, capfd):
     for done in (
-        run_test(folder, "--text", "text", "--alpha", 0.01),
+        run_test(folder, "--text", "text"),
         invoke("info", folder / "data.csv"),
         invoke("info", folder / "result.sparker"),
     ):
