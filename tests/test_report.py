@@ -19,6 +19,7 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from plain_encoding import plain_encoding
+from tests.words import found as phrases
 
 import sparker
 from sparker import report
@@ -225,6 +226,13 @@ def test_one_p_value_stands_outside_of_how_sure(result):
     before, _, after = text.rpartition("How sure Toys")
     assert before.count("0.032") == 1
     assert "p = 0.032" in after
+
+
+def test_pages_are_in_the_words_of_the_field(result, fine, few):
+    for found in (result, fine, few, dataclasses.replace(result, answers=None)):
+        # All but the name of a setting.
+        text = Page(report.render(found)).text.replace("'lonely':", "")
+        assert [*phrases(text)] == []
 
 
 def test_the_head_has_one_picture(result, fine, extras):

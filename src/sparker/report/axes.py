@@ -1,4 +1,4 @@
-"""The coordinates in which rows can be drawn: columns, principal coordinates, what the test says.
+"""The coordinates in which rows can be drawn: columns, principal coordinates, kernels.
 
 Labels are ours and may enter the plots; names may be the user's and stand in the page.
 """

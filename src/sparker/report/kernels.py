@@ -1,4 +1,4 @@
-"""The kernels in a small table, for readers who want to know what the fit did."""
+"""The table of kernels."""
 
 from typing import NamedTuple
 

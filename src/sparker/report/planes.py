@@ -110,15 +110,11 @@ def region(
     points = scatter(data, shown.rows[~inside], size=4, color=GREY, fill_alpha=0.7)
     picked = scatter(data, shown.rows[inside], size=8, color=PICKED, marker="square",
                      fill_alpha=0.8)  # fmt: skip
-    sides = ("left", "right"), ("bottom", "top")
-    box = {
-        side: end
-        for axis, names in zip(pair, sides, strict=True)
-        for side, end in zip(names, bounds.get(axis.key, ()), strict=False)
-    }
-    if box:
-        plot.add_layout(BoxAnnotation(fill_color=PICKED, fill_alpha=0.08, line_color=PICKED,
-                                      line_dash="dashed", **box))  # fmt: skip
+    box = BoxAnnotation(fill_color=PICKED, fill_alpha=0.08, line_color=PICKED, line_dash="dashed")
+    for axis, low, high in ((across, "left", "right"), (up, "bottom", "top")):
+        box.update(**dict(zip((low, high), bounds.get(axis.key, ()), strict=False)))
+    if bounds:
+        plot.add_layout(box)
     ranges[0].renderers = ranges[1].renderers = [behind, points, picked]
     return plot
 

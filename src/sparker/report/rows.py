@@ -1,4 +1,4 @@
-"""Which rows the report shows, and all it says of each: the table behind plots and CSV."""
+"""The rows in the report: the table behind plots and CSV."""
 
 import os
 import re
@@ -27,7 +27,7 @@ MARKUP = re.compile("[<>&'\"\\\\\n]")
 
 
 class Extras(NamedTuple):
-    """What the user knows of the rows beyond their features."""
+    """Texts, names, pictures and observables of the rows."""
 
     texts: Sequence[str] | None
     names: Sequence[str] | None

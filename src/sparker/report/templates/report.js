@@ -119,7 +119,7 @@
     byId("examples").classList.toggle("tiles", textColumn < 0 || !columns[textColumn].long);
   }
 
-  // The rows of a region, or those in the list, in the planes; and the rule's bounds around them.
+  // The rows of a region, or the flagged ones, in the planes; and the bounds of the region.
   function mark() {
     if (!source) return;
     const picked = new Int8Array(source.data.row.length);
