@@ -103,7 +103,11 @@ CONFLICTS: dict[frozenset[str], str] = {
         ("embed", ["many", "closest", "anytime", "systematics"], BEFOREHAND),
         ("systematics", ["many", "closest", "anytime"], FITTED_TO_ONE),
         ("power", ["simulator weights"], ANEW),
-        ("closest", ["alpha", "null", "stop", "store", "cluster"], "a distance is no test, and has no toys"),
+        (
+            "closest",
+            ["alpha", "null", "stop", "store", "cluster"],
+            "a distance is no test, and has no toys",
+        ),
         ("closest", ["groups", "strata", "expected"], ONE_BY_ONE),
         ("closest", ["statistic"], "a distance is that of SparKer's kernels"),
         ("anytime", ["null", "config", "widths", "statistic", "stop", "store", "cluster"], NO_TOYS),

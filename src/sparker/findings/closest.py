@@ -104,7 +104,7 @@ class Closest:
             return said
         second = others[0]
         how = "closer than" if self.is_sure else "not surely closer than"
-        return f"{said}, {how} {second.name} (p {second.p_value:.2g})"
+        return f"{said}, {how} {second.name} (p = {second.p_value:.2g})"
 
     def summary(self) -> str:
         """A line for each."""

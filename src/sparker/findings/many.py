@@ -48,6 +48,8 @@ class SampleOutcome(NamedTuple):
     notes: tuple[str, ...] = ()
     error: str | None = None
     """Why it could not be tested."""
+    smallest_p_value: float = 1.0
+    """The smallest one possible with the toys asked for."""
     decision: str = ""
     """That of its test by itself, with its p-value."""
 
@@ -73,6 +75,7 @@ class SampleOutcome(NamedTuple):
             tuple(f"{label}: {said}" for label, said in text.answers(result)) if explained else (),
             tuple(one.text for one in result.warnings),
             result.notes,
+            smallest_p_value=result.smallest_p_value,
             decision=text.decision(result),
         )
 
@@ -182,7 +185,7 @@ class Many:
         tested = [one for one in self.samples if one.error is None]
         notes = []
         if tested:
-            smallest = max(1 / (one.n_toys + 1) for one in tested)
+            smallest = max(one.smallest_p_value for one in tested)
             fewest = fewest_listed(len(tested), self.fdr, smallest)
             if fewest is None or fewest > 1:
                 needed = int(np.ceil(len(tested) / self.fdr)) - 1

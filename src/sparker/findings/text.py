@@ -205,7 +205,7 @@ def expected(one: Region) -> str:
         return f"{one.expected:,.1f} expected"
     if one.interval is None or one.lack:
         return "no reference row"
-    return f"at most {one.n_data - one.interval[0]:,.0f} expected ({PERCENT} confidence)"
+    return f"at most {one.n_data - one.interval[0]:,.0f} expected at {PERCENT} confidence"
 
 
 def region_alone(result: "Result", one: Region) -> str:
