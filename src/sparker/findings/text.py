@@ -185,12 +185,10 @@ def where(result: "Result") -> list[str]:
     found, features = result.significant_regions, result.features
     if found:
         return [region(one, features) for one in found]
-    if not result.answers.regions:
-        return ["no region is reported"]
-    first = region(result.answers.regions[0], features)
-    if result.answers.row_p_values is None:
+    if result.answers.regions and result.answers.row_p_values is None:
+        first = region(result.answers.regions[0], features)
         return [f"{first}; no p-value, since {NOT_ALONE}"]
-    return [f"no region is significant; the first is {first}"]
+    return ["no region is significant"]
 
 
 def region(one: Region, features: Sequence[Feature]) -> str:
@@ -241,12 +239,12 @@ def columns(result: "Result") -> str:
         return ""
     if not found:
         return "no single column differs significantly"
-    more = ", ..." if len(found) > N_NAMED else ""
-    verb = "differs" if len(found) == 1 else "differ"
-    return (
-        f"{len(found)} of {counted(len(tested), 'column')} {verb} significantly: "
-        f"{', '.join(found[:N_NAMED])}{more}"
-    )
+    *others, last = found
+    if len(found) > N_NAMED:
+        return f"{len(found):,} differ significantly: {', '.join(found[:N_NAMED])}, ..."
+    if others:
+        return f"{', '.join(others)} and {last} differ significantly"
+    return f"{last} differs significantly"
 
 
 def strongest(result: "Result") -> str:

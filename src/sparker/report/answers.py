@@ -68,8 +68,9 @@ def collect(result: Result) -> ReportAnswers:
     shown, columns = result.significant_regions, _columns(result)
     if not result.is_significant:
         return ReportAnswers(_places(result, shown[:1]), nothing, "", None, columns)
-    # Where no region is significant, the first of all, with its status.
-    places = _places(result, shown or found.regions[:1])
+    # Regions without p-values are shown by the first of them.
+    first = found.regions[:1] if found.row_p_values is None else ()
+    places = _places(result, shown or first)
     flagged = None if found.row_p_values is None else result.listed(text.FDR)
     if flagged is not None and flagged.any():
         return ReportAnswers(places, np.flatnonzero(flagged), FLAGGED, flagged, columns)
