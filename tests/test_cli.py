@@ -95,6 +95,16 @@ def test_exit_codes_follow_alpha(folder, data, alpha, code):
     assert found["outcome"] == f"{'' if code else 'no '}significant difference"
 
 
+def test_answers_can_be_left_out(folder):
+    for data in (["strange.npy"], ["strange.npy", "data.npy"]):
+        files = [folder / name for name in ("reference.npy", *data)]
+        done = invoke("test", *files, *QUICK, "--no-explain", "--json")
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert "regions" not in found
+        assert not any(one["regions"] for one in found.get("samples", []))
+
+
 def test_a_level_out_of_reach_is_refused_at_once(folder):
     done = invoke("test", folder / "reference.npy", folder / "data.npy", *QUICK, "--alpha", 0.001)
     assert done.exit_code == 2
@@ -161,6 +171,9 @@ def test_files_come_out_and_go_in_again(folder, tmp_path):
                    folder / "strange.csv", "--text", "text", "--observables", "mass")  # fmt: skip
     assert again.exit_code == 0, again.output
     assert "mass" in (tmp_path / "again.html").read_text()
+    again = invoke("report", saved, "--output", tmp_path / "strict.html", "--alpha", 0.01)
+    assert again.exit_code == 0, again.output
+    assert "alpha = 0.01" in (tmp_path / "strict.html").read_text()
     shown = invoke("info", saved)
     assert "alpha = 0.05 (default)" in shown.stdout
 

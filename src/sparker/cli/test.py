@@ -111,6 +111,9 @@ if TYPE_CHECKING:
     help="False discovery rate of the list of several DATA (default: 0.1); given, exit code 1 if "
     "any is listed.",
 )
+@click.option(
+    "--no-explain", is_flag=True, help="Leave out how many, where, which rows and which columns."
+)
 @click.option("--tail", is_flag=True, help="Extrapolate the p-value beyond 1/(N+1).")
 @click.option("--text", help="Column of DATA with a text for each row, to show; or --embed it.")
 @click.option(
@@ -197,6 +200,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
         "strata": _of_both(options["strata"], first, second),
         "store": options["store"],
         "alpha": options["alpha"],
+        "explain": not options["no_explain"],
     }
     with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
@@ -258,6 +262,7 @@ def _test_many(reference: str, data: tuple[str, ...], options: dict[str, Any]) -
         "groups": options["groups"],
         "strata": options["strata"],
         "store": options["store"],
+        "explain": not options["no_explain"],
     }
     if is_default("toys"):
         del settings["n_toys"]

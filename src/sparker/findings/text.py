@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 FDR = 0.2
 """The false discovery rate of the flagged rows, where no other is asked for."""
 
-N_NAMED = 6
-"""Columns that a sentence names."""
+N_NAMED, N_COMPARED = 6, 10
+"""Columns that a sentence names, and that the first line does."""
 
 N_ROWS = 5
 N_REGIONS = 3
@@ -93,7 +93,7 @@ def compared(result: "Result") -> str:
     )
     used, n_all = result.used_columns, len(result.encoding.columns) + len(result.encoding.left_out)
     of = "" if len(used) == n_all else f" of {n_all:,}"
-    if result.encoding.named and len(used) <= N_NAMED:
+    if result.encoding.named and len(used) <= N_COMPARED:
         columns = f"{len(used)}{of} columns: {', '.join(used)}"
     else:
         columns = f"{len(used):,}{of} columns"
