@@ -116,6 +116,8 @@ def because(result: "Result") -> str:
     """Return the p-value beside the level, the significance, and the number of toys."""
     alpha, given, found = result.decision
     level = f"{alpha:g}{'' if given else ' (default)'}"
+    if found == TOO_FEW_TOYS:
+        return f"p = {p_text(result.p_value)}, alpha = {level}, but {remedy(result)}"
     sign = "<=" if found == SIGNIFICANT else ">"
     text = f"p = {p_text(result.p_value, alpha)} {sign} alpha = {level}"
     if found == SIGNIFICANT and math.isfinite(result.significance):
@@ -123,17 +125,22 @@ def because(result: "Result") -> str:
     text += f"; {counted(result.n_toys, 'toy')}"
     if result.n_toys < result.n_toys_asked:
         text += f" of {result.n_toys_asked:,}, stopped early"
-    return f"{text}: {remedy(result)}" if found == TOO_FEW_TOYS else text
+    return text
 
 
 def remedy(result: "Result") -> str:
-    """Return what would allow a decision at this level."""
-    if result.n_labellings is not None:
-        return (
-            f"with {counted(result.n_labellings, 'labelling')} no p-value is smaller than "
-            f"{result.smallest_p_value:.2g}; more rows or groups are needed"
-        )
-    return f"at least {math.ceil(1 / result.decision.alpha - 1e-9) - 1:,} are needed"
+    """Return the smallest possible p-value, and what would allow a decision at this level."""
+    n, smallest = result.n_labellings, result.smallest_p_value
+    if n is not None:
+        made, more = counted(n, "labelling"), "more rows or groups"
+    else:
+        made, more = counted(result.n_toys_asked, "toy"), f"at least {fewest_toys(result):,} toys"
+    return f"with {made} no p-value is smaller than {smallest:.2g}; {more} are needed"
+
+
+def fewest_toys(result: "Result") -> int:
+    """Return the smallest number of toys with which a p-value can be as small as alpha."""
+    return math.ceil(1 / result.decision.alpha - 1e-9) - 1
 
 
 def p_text(p: float, alpha: float = 0.0) -> str:
@@ -286,8 +293,8 @@ def next_steps(result: "Result") -> list[str]:
         more = (
             "Collect more rows or groups: all labellings were used already."
             if result.n_labellings is not None
-            else "Repeat the test with more toys (--toys, n_toys=): "
-            f"{remedy(result).replace(' are needed', '')} for alpha = {alpha:g}."
+            else f"Repeat the test with more toys (--toys, n_toys=): at least "
+            f"{fewest_toys(result):,} for alpha = {alpha:g}, and more for a precise p-value."
         )
         return [
             more,
@@ -308,10 +315,13 @@ def next_steps(result: "Result") -> list[str]:
         flagged = known.row_p_values is not None and result.listed(FDR).any()
         which = "flagged" if flagged else "most anomalous"
         first = f"Look at the {which} rows first: what do they share that the reference lacks?"
+    region_found = known is not None and result.significant_regions
+    fixed = "the region found here" if region_found else "one hypothesis"
     return [
         first,
-        f"{CAUSES} Rule out the last two before you claim the first.",
-        "Confirm it on new rows, with the region found here fixed in advance.",
+        f"{CAUSES} Rule out the last two before you claim the first. By chance alone, a share of "
+        f"{alpha:g} of all tests without a difference is significant.",
+        f"Confirm it on new rows, with {fixed} fixed in advance.",
     ]
 
 
@@ -328,12 +338,14 @@ def how_sure(result: "Result") -> Iterator[tuple[str, str]]:
         yield "Limit", "all labellings were used: only more rows or groups allow a smaller p-value"
     elif not above:
         yield "Limit", f"no p-value is smaller than 1/{n + 1:,} with {counted(n, 'toy')}"
-    change = "; more toys could change the decision" if low <= alpha < high else ""
-    yield (
-        "Interval",
-        f"p between {low:.2g} and {high:.2g}, significance {ends_in_sigmas(result.interval)} "
-        f"({PERCENT} confidence, from the number of toys){change}",
-    )
+    if result.decision.outcome != TOO_FEW_TOYS:
+        change = "; more toys could change the decision" if low <= alpha < high else ""
+        yield (
+            "Interval",
+            f"with infinitely many toys, p would be between {low:.2g} and {high:.2g}, "
+            f"significance {ends_in_sigmas(result.interval)} ({PERCENT} confidence; the toys are "
+            f"counted, and put the component tests on one scale){change}",
+        )
     if (fit := tail(result)) is not None:
         least, most = (">= ", "<= ") if fit.at_reach else ("", "")
         yield (
@@ -342,7 +354,8 @@ def how_sure(result: "Result") -> Iterator[tuple[str, str]]:
             f"extrapolation from a fit to the {fit.n_tail:,} largest test statistics of the toys, "
             "not a measurement; the decision does not use it",
         )
-    yield "Strongest", f"{component_test(result)} is the most significant component test"
+    if result.is_significant:
+        yield "Strongest", f"{component_test(result)} has the smallest p-value"
     if result.reference_weights is not None:
         yield (
             "Weights",

@@ -26,7 +26,7 @@ LINES = 10  # columns in the table of columns, until all are asked for
 PICTURES, TEXTS = 12, 5  # rows in the head
 LONG = 160  # characters of such a text
 KINDS = {SIGNIFICANT: "significant", NOT_SIGNIFICANT: "not-significant", TOO_FEW_TOYS: "open"}
-HEAD = ("How many", "Where", "Region")
+HEAD = ("How many", "Where", "Rows", "Columns", "Region")
 """Labels of the answers that stand in the head, the first of each."""
 
 
