@@ -118,8 +118,3 @@ def test_a_sample_is_measured_once_and_summed_up(tmp_path, monkeypatch, capsys):
     assert now["alone"]["gain"] == now["in company"]["gain"] == 0
     assert result["n_samples"] == {"2-D cluster": 3}
     assert len(tables.table(result)) == 2 + len(result["ways"])
-
-
-def test_the_page_on_power_holds_the_ways_measured():
-    text = tables.PAGE.read_text()
-    assert tables.page(text, json.loads(run.RESULT.read_text())) == text

@@ -1,6 +1,7 @@
 """What commands write and say: nothing overwritten, nothing lost, nothing a terminal would obey."""
 
 import csv
+import dataclasses
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from sparker import detect
 from sparker.cli.endings import GRACE, Terminated
 from sparker.cli.main import main
 from sparker.cli.terminal import printable
+from sparker.findings.decision import Level
 from sparker.system import cache_folder
 
 EVIL = "a\x1b[31mred\x9b2J\u202e"
@@ -277,16 +279,17 @@ def test_rows_may_go_where_the_answer_goes(at):
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     text = (at / "said").read_text()
-    assert text.startswith("p-value")
+    assert text.startswith("30 data rows and 100 reference rows")
     assert text.count("\n29,") == 1
 
 
 def test_a_level_out_of_reach_of_few_labellings_costs_no_file(at, monkeypatch):
-    monkeypatch.setattr("sparker.cli.test._floor", lambda alpha, result: "no way")
+    known = dataclasses.replace(detect.test(), n_labellings=10, level=Level.of(0.05))
+    monkeypatch.setattr(detect, "test", lambda *args, **kwargs: known)
     done = invoke(*TEST, "--alpha", 0.2, "--save", "saved.sparker")
     assert (done.exit_code, (at / "saved.sparker").exists()) == (2, True)
-    assert "no way" in done.stderr
-    assert "at alpha" not in done.stdout
+    assert "with 10 labellings no p-value is smaller than 0.1" in done.stderr
+    assert "Too few toys to decide at this alpha" in done.stdout
 
 
 # Nothing that a terminal would obey.
@@ -331,7 +334,7 @@ def test_no_word_of_a_file_or_an_argument_moves_the_cursor(at):
 
 
 def test_a_result_of_such_columns_is_told_without_them(at, monkeypatch):
-    monkeypatch.setattr(sparker.TestResult, "summary", lambda self: f"column {EVIL} differs")
+    monkeypatch.setattr(sparker.TestResult, "summary", lambda self, **how: f"column {EVIL} differs")
     for arguments in (["info", "result.sparker"], TEST):
         done = invoke(*arguments)
         assert done.exit_code == 0, done.output

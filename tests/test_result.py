@@ -475,7 +475,7 @@ def test_the_result_of_the_least_anomalous_sample_is_json_too(tmp_path):
         *make_samples(), **(QUICK | KINDS["function"] | {"statistic": lowest_of_all})
     )
     assert (result.p_value, result.above) == (1, 11)
-    assert "p = 1 > alpha = 0.05" in result.summary()
+    assert "p = 1, alpha = 0.05 (default), but with 11 toys" in result.summary()
     assert "sigma" not in result.summary()
     assert "inf" not in result.summary()
     assert "inf" not in repr(result)

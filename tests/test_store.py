@@ -1019,7 +1019,7 @@ def test_a_lost_toy_counts_as_more_extreme_than_the_data_and_is_kept(columns, tm
     np.testing.assert_array_equal(np.concatenate(stored)[1:], result.null_t)
     assert_same(sparker.test(reference, data + 5, **quick(**settings)), result)
     assert result.n_failed == result.to_dict()["toys"]["failed"] == lost.sum()
-    said = f"{n_lost} toys did not" if all(columns) else f"not finite in {n_lost} of 39 toys"
+    said = f"{n_lost} toys had no finite" if all(columns) else f"not finite in {n_lost} of 39 toys"
     assert said in result.summary()
     assert result.above == lost.sum()
     assert result.p_value == pytest.approx((1 + lost.sum()) / 40)

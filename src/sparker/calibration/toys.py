@@ -155,7 +155,7 @@ def run(
             if in_the_end < chunk:
                 table.lowered_to = in_the_end
     except (KeyboardInterrupt, ClusterError) as stop:
-        note = f"{n_done()} of {len(wanted)} toys were finished"
+        note = f"{n_done()} of {len(wanted)} experiments were finished"
         if kept is None:
             note += "; with a store they would be kept, and the same call continue"
         else:

@@ -24,7 +24,7 @@ def toy_range(ctx: click.Context, parameter: click.Parameter, value: str | None)
 
 share_options = options(
     click.option("--only", metavar="A:B", callback=toy_range,
-                 help="Only make toys A to B - 1, 0 being the data, and keep them in "
+                 help="Only make experiments A to B - 1, 0 being the data, and keep them in "
                       "--store, to be merged."),
     click.option("--scheduler", metavar="ADDRESS",
                  help="Let the workers of the Dask scheduler at tcp://HOST:PORT make them."),
@@ -36,7 +36,7 @@ def check_share(only: range | None, n_toys: int) -> None:
     if only is not None and only[-1] > n_toys:
         raise BadInput(
             f"--only {only.start}:{only.stop} is more than there is: --toys {n_toys} means "
-            f"toys 0 to {n_toys}, so 0:{n_toys + 1} is all of them"
+            f"experiments 0 to {n_toys}, so 0:{n_toys + 1} is all of them"
         )
 
 
@@ -65,4 +65,4 @@ def merge(stores: tuple[Path, ...], into: Path) -> None:
     from sparker.calibration.store import merge as merge_stores
 
     n_experiments = merge_stores(stores, into)
-    answer(f"{n_experiments} toys are in {into}")
+    answer(f"{n_experiments} experiments are in {into}")

@@ -205,7 +205,7 @@ def _test_one(reference: str, data: str, options: dict[str, Any]) -> None:
     with cluster_at(options["scheduler"]) as cluster:
         if options["only"]:
             detect.run_toys(first, second, only=options["only"], cluster=cluster, **settings)
-            made = f"toys {options['only'][0]} to {options['only'][-1]}"
+            made = f"experiments {options['only'][0]} to {options['only'][-1]}"
             answer(f"{made} of 0 to {settings['n_toys']} are made and kept in {options['store']}")
             return
         stop = Sequential() if options["stop"] else None
