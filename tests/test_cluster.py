@@ -268,9 +268,28 @@ def fatal(rng, sample, home):
     return 0.0
 
 
-def test_toys_that_kill_every_worker_are_given_up(client):
-    with pytest.raises(ClusterError, match=r"lost 3 times in a row|workers died one after another"):
+def test_toys_that_kill_every_worker_are_given_up(monkeypatch):
+    monkeypatch.setattr(cluster_module, "BACK", 20.0)  # Dask itself may give workers up
+    message = r"lost 3 times in a row|workers died one after another|none came back within 20 s"
+    with (
+        LocalCluster(n_workers=2, processes=True, env=ON_CPU) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        pytest.raises(ClusterError, match=message),
+    ):
         run(statistic=functools.partial(fatal, home=os.getpid()), cluster=client)
+
+
+def test_workers_that_do_not_come_back_are_said(monkeypatch):
+    monkeypatch.setattr(cluster_module, "BACK", 1.0)
+    with (
+        LocalCluster(n_workers=1, processes=False) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        workers = cluster_module.Workers(client, None)
+        workers._patience = cluster_module.BACK
+        cluster.scale(0)
+        with pytest.raises(ClusterError, match=r"none came back within 1 s; start workers"):
+            workers._submit(os.getpid, [0])
 
 
 def broken(rng, sample, home):

@@ -36,6 +36,9 @@ MAX_LOSSES = 3
 TIMEOUT = 10.0
 """Seconds in which a scheduler must answer."""
 
+BACK = 120.0
+"""Seconds in which a worker must be there again after all that workers had was lost."""
+
 
 @contextmanager
 def connected(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
@@ -73,6 +76,7 @@ class Workers:
         self._recipe = recipe
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
         self._scattered: Future | None = None
+        self._patience: float | None = None  # seconds to wait for a worker; at first, without end
 
     def chunk_size(self, toy: int, n_toys: int) -> int:
         """The chunk size that is best for the workers; for this machine another may be."""
@@ -104,7 +108,7 @@ class Workers:
                         yield result
             except _LostError as error:
                 losses += 1
-                self._scattered = None
+                self._scattered, self._patience = None, BACK
                 self._wait_for_scheduler()
                 if losses == MAX_LOSSES:
                     raise ClusterError(
@@ -137,7 +141,13 @@ class Workers:
             packed: Packed = hashlib.sha256(contents).hexdigest(), versions(), contents
             # A first task waits for a worker, for hours if there is a queue; some clusters start
             # workers only when there are tasks.
-            self._client.submit(os.getpid, pure=False).result()
+            try:
+                self._client.submit(os.getpid, pure=False).result(timeout=self._patience)
+            except TimeoutError:
+                raise ClusterError(
+                    f"all workers were lost, and none came back within {self._patience:.0f} s; "
+                    "start workers, and call again with a store to keep what was finished"
+                ) from None
             (self._scattered,) = self._client.scatter([packed], broadcast=True, hash=False)
         return self._client.map(function, tasks, packed=self._scattered, pure=False)
 
@@ -161,6 +171,8 @@ class _LostError(Exception):
 def _noticing_loss(future: Future | None = None) -> Iterator[None]:
     try:
         yield
+    except ClusterError:
+        raise
     except KilledWorker as error:
         raise ClusterError(
             f"workers died one after another of the same toys ({error}); if they ran out of "
