@@ -17,7 +17,7 @@ LEVELS = {
     "statistics": 3,
     "nulls": 4,
     "calibration": 5, "betting": 5,
-    "findings": 6, "presets": 6, "config": 6, "varied": 6,
+    "findings": 6, "algorithm": 6, "presets": 6, "config": 6, "varied": 6,
     "plots": 7, "intake": 7, "by_name": 7,
     "report": 8,
     "result": 9,
