@@ -1,8 +1,7 @@
 """Algorithm 1 of the SparKer paper, to be read.
 
-Numbers on the right are lines of the algorithm; symbols are the paper's. The rest of the package
-does not need this page: ``sparker.test`` trains all toys at once and gives the same test statistics
-(``tests/test_algorithm.py``). A comment that begins with "Paper:" marks a departure.
+Numbers on the right are its lines, symbols are the paper's, "Paper:" marks a departure.
+``sparker.test`` trains all toys at once and gives the same t (``tests/test_algorithm.py``).
 """
 
 from collections.abc import Sequence
