@@ -287,6 +287,17 @@ def test_hundreds_of_samples_make_a_small_page(found):
     assert page.count("<details") == len(many) == 360
 
 
+def test_only_listed_samples_have_answers():
+    settings = {"statistic": sparker.statistics.Shifts(), "n_toys": 59}
+    smallest = min(sparker.test_many(REFERENCE, FINE, **settings).p_values)
+    found = sparker.test_many(REFERENCE, FINE, fdr=1.01 * smallest, **settings)
+    assert min(found.p_values) <= found.fdr  # by itself significant, and not among so many
+    assert not found.found
+    assert all(one.at_least is None and not one.regions + one.sentences for one in found)
+    found = sparker.test_many(REFERENCE, RUNS, **settings)
+    assert {one.name for one in found if one.at_least is not None} == {*found.found} == {"run <4>"}
+
+
 def test_in_words_and_in_json(found):
     assert found.verdict().startswith("1 of 5 samples differs from the reference")
     told = found.to_dict()

@@ -373,7 +373,7 @@ def test_calibrate_writes_level_looks_and_settings_into_the_file(at):
          "--weights", "w", "--strata", "site", "--kernels", "3", "--seed", "5", "--all-toys"],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "In new.sparker is a monitor at alpha = 0.02: 200 reference rows" in done.stderr
+    assert "new.sparker: monitor at alpha = 0.02: 200 reference rows" in done.stderr
     found = sparker.load("new.sparker")
     assert (found.alpha, found.looks, found.config.seed, found.config.stop) == (0.02, 30, 5, None)
     assert (found.config.strata, found.config.reference_weights) == ("site", "w")

@@ -75,8 +75,8 @@ def test_many(
         **settings: those of ``sparker.test``. ``groups`` and ``strata`` are names of columns that
             all samples have. ``store`` has a folder for each sample: a call that was ended goes on.
             Toys stop early unless ``stop=None``; without ``n_toys`` there are as many as one
-            sample alone needs to be listed, 300 at least. ``explain`` is about samples whose
-            p-value is at most ``fdr``, for no others are listed.
+            sample alone needs to be listed, 300 at least. Only samples that are
+            listed have answers.
 
     Returns:
         A line for each sample, ranked.
@@ -125,7 +125,7 @@ def test_many(
         raise
     assert common is not None  # or the error would have been raised
     files = [os.fspath(reference)] if isinstance(reference, str | os.PathLike) else []
-    return ManyResult(
+    ranked = ManyResult(
         samples=tuple(outcomes[name] for name in given),
         fdr=fdr,
         frame=common.frame,
@@ -136,6 +136,11 @@ def test_many(
         seconds=time.perf_counter() - began,
         files=tuple(files),
     )
+    answered = (
+        one if listed else one.without_answers()
+        for one, listed in zip(ranked.samples, ranked.listed, strict=True)
+    )
+    return replace(ranked, samples=tuple(answered))
 
 
 test_many.__test__ = False  # type: ignore[attr-defined]  # no test case, whatever pytest thinks

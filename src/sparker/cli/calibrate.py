@@ -121,7 +121,7 @@ def calibrate(reference: str, monitor: Path, **options: Any) -> None:  # fmt: sk
             **settings,
         )
     made.save(monitor)
-    note(f"In {monitor} is a{'n' * options['anytime']} {made.summary()}.")
+    note(f"{monitor}: {made.summary()}.")
 
 
 def _check_kind(options: dict[str, Any]) -> None:

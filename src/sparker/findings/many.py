@@ -85,6 +85,10 @@ class SampleOutcome(NamedTuple):
         nothing = (np.nan, np.nan)
         return cls(name, 0, np.nan, nothing, 0, 0, -np.inf, seed, "", error=error)
 
+    def without_answers(self) -> "SampleOutcome":
+        """Return it without answers, which a sample has only where it is listed."""
+        return self._replace(at_least=None, missing_at_least=None, regions=(), sentences=())
+
     @property
     def significance(self) -> float:
         """The one-sided Z of the p-value, before any correction for the other samples."""
