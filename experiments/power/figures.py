@@ -31,6 +31,7 @@ COLOURS = {
                 "#8d6a9f",
                 "#c8a2c8",
                 "#8a8a8a",
+                "#4d4d4d",
             ),
             strict=True,
         )
