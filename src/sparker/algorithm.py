@@ -16,6 +16,7 @@ from jax import Array
 from sparker.calibration.combine import minimum_and_product
 from sparker.calibration.pvalues import p_values
 from sparker.engine.candidates import random_key
+from sparker.engine.compiled import compiled
 from sparker.engine.config import FitConfig
 from sparker.engine.distances import features_of
 from sparker.engine.ensemble import Ensemble
@@ -77,15 +78,14 @@ def algorithm_1(
             key = jax.random.fold_in(random_key(seed), np.uint32(number))
             models.append(train(key, both, sigma, config))  # 4-5, 17-18
             t.append(np_test(models[-1], both, config))  # 8-9, 19-20
-    # Paper: ranks toys among toys (10) and the data among toys (21), and prints 1 - EDF and P
-    # without + 1. Here data and toys are rows of one table and ranked alike, by the appendix's
-    # formula: only so is P exact, and never 0.
+    # Paper: ranks toys among toys (10), data among toys (21), prints 1 - EDF, and P without + 1.
+    # Here all rows of one table are ranked alike, as in the appendix: so P is exact, and never 0.
     table = np.stack([np.asarray(each) for each in t])
     score = minimum_and_product(p_values(table))  # 10, 12, 14, 21, 23; grows with the anomaly
     return Algorithm1Result(float(p_values(score)[0]), score, table, models[0])  # 24
 
 
-@partial(jax.jit, static_argnames="config")
+@partial(compiled, static_argnames="config")
 def train(key: Array, both: TwoSample, sigma: Array, config: FitConfig) -> Ensemble:
     """Minimise L_NP under linear sigma-annealing; store m intermediate configurations.
 
@@ -114,7 +114,7 @@ def train(key: Array, both: TwoSample, sigma: Array, config: FitConfig) -> Ensem
     return jax.lax.scan(leg, start, sigma)[1]
 
 
-@partial(jax.jit, static_argnames="config")
+@partial(compiled, static_argnames="config")
 def np_test(models: Ensemble, both: TwoSample, config: FitConfig) -> Array:
     """Return t_NP = -2 L_NP = -2 [ w_R sum_R (e^f - 1) - sum_D f ] of each model."""
     return evaluate(models, both, config.design)[0]
