@@ -9,7 +9,7 @@ import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from rich.console import Console
@@ -34,6 +34,11 @@ class BadInput(click.ClickException):
     """Something the user can put right: one plain line, exit code 2."""
 
     exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Print it, if anything can be printed."""
+        with stderr_may_be_full():
+            super().show(file)
 
 
 def printable(text: str) -> str:
@@ -119,7 +124,8 @@ def answer_json(value: Any, *, indent: int | None = None) -> None:
 
 def note(text: str) -> None:
     """Say something along the way, on stderr."""
-    Console(stderr=True, soft_wrap=True, highlight=False).print(printable(text), markup=False)
+    with stderr_may_be_full():
+        Console(stderr=True, soft_wrap=True, highlight=False).print(printable(text), markup=False)
 
 
 @contextmanager
@@ -168,9 +174,19 @@ def reader_may_leave() -> Iterator[None]:
             raise
 
 
-def discard_output() -> None:
+@contextmanager
+def stderr_may_be_full() -> Iterator[None]:
+    """Keep the exit code of a command where nothing can be written to stderr."""
+    try:
+        yield
+        sys.stderr.flush()
+    except OSError:
+        discard_output(sys.stderr)
+
+
+def discard_output(stream: TextIO | None = None) -> None:
     """Write what is still to come nowhere: Python complains at its end if it cannot be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def open_streams() -> None:
