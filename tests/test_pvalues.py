@@ -17,9 +17,9 @@ from sparker.calibration.combine import cauchy, harmonic, minimum, minimum_and_p
 from sparker.calibration.halves import hypergeometric, inflation, n_above
 from sparker.calibration.pvalues import (
     clopper_pearson,
+    ends_in_sigmas,
     graded_p_values,
     graded_score,
-    in_sigmas,
     p_values,
     rank,
     significance,
@@ -208,11 +208,10 @@ def test_a_significance_is_printed_with_that_of_both_ends():
     z = stats.norm.isf
     high = clopper_pearson(0, 300)[1]
     assert significance(beyond.p_value) == pytest.approx(z(1 / 301))
-    words = f"{z(1 / 301):.2f} sigma ({z(high):.2f} or more)"
-    assert in_sigmas(beyond.p_value, beyond.interval) == words
+    assert ends_in_sigmas(beyond.interval) == f"{z(high):.2f} or more"
     low, high = clopper_pearson(1, 300)
-    words = f"{z(2 / 301):.2f} sigma ({z(high):.2f} to {z(low):.2f})"
-    assert in_sigmas(among.p_value, among.interval) == words
+    assert significance(among.p_value) == pytest.approx(z(2 / 301))
+    assert ends_in_sigmas(among.interval) == f"{z(high):.2f} to {z(low):.2f}"
     assert significance(1.0) == -np.inf
 
 

@@ -62,10 +62,7 @@ def small(some: dict[int, Sample]) -> set[int]:
 
 def share(k: int, n: int) -> str:
     """So many of so many in percent, with exact 95 % bounds."""
-    if n == 0:
-        return "-"
-    low, high = clopper_pearson(k, n)
-    return f"{k} of {n}: {100 * k / n:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{k} of {n}: {_short(k, n)}" if n else "-"
 
 
 def level(found: Cells) -> list[str]:

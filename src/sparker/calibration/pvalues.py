@@ -231,20 +231,14 @@ def significance(p_value: float) -> float:
     return float(norm.isf(p_value)) + 0.0
 
 
-def in_sigmas(p_value: float, interval: tuple[float, float]) -> str:
-    """The significance of a p-value, and that of the ends of its interval, in words.
-
-    >>> print(in_sigmas(1 / 301, (0, 0.05)), "|", in_sigmas(0.5, (0.44, 0.56)))
-    2.71 sigma (1.64 or more) | 0.00 sigma (-0.15 to 0.15)
-    >>> print(in_sigmas(0.9, (0.8, 1.0)), "|", in_sigmas(1.0, (0.7, 1.0)))
-    -1.28 sigma (-0.84 or less) | none (-0.52 or less)
-    """
-    z = "none" if p_value == 1 else f"{significance(p_value):.2f} sigma"
-    return f"{z} ({ends_in_sigmas(interval)})"
-
-
 def ends_in_sigmas(interval: tuple[float, float]) -> str:
-    """The significances of the ends of a p-value's interval; that of 0 or 1 is no number."""
+    """Return the significances of the ends of a p-value's interval; that of 0 or 1 is no number.
+
+    >>> print(ends_in_sigmas((0, 0.05)), "|", ends_in_sigmas((0.44, 0.56)))
+    1.64 or more | -0.15 to 0.15
+    >>> print(ends_in_sigmas((0.8, 1.0)), "|", ends_in_sigmas((0.7, 1.0)))
+    -0.84 or less | -0.52 or less
+    """
     high, low = map(significance, interval)
     if np.isinf(low):
         return "not known" if np.isinf(high) else f"{high:.2f} or less"

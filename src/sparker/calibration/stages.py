@@ -1,7 +1,7 @@
 """From many component tests to one score in two stages: within each family, then across families.
 
-Readings of a family look in the same way at several scales. The best of them speaks for the family,
-and what the best of so many means is found by ranking it as if it were a reading itself. So a
+The component tests of a family are one test at several scales. The best of them stands for the
+family, and what the best of so many means is found by ranking it like a component test. So a
 family with ten scales has no more say than one with a single number. All rows of a table are
 treated alike at both stages: whatever comes out is one more statistic, to be ranked.
 """

@@ -68,7 +68,7 @@ def printable_errors() -> Iterator[None]:
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text that nobody would read to its end."""
+    """Return the beginning of a very long text."""
     n_more = len(text) - MAX_SAID
     return f"{text[:MAX_SAID]} ... and {n_more:,} characters more" if n_more > 0 else text
 

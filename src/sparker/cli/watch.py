@@ -125,7 +125,7 @@ class _Session:
         from sparker.history import FileVersion
 
         before = os.stat(path := _path(file))
-        if not stat.S_ISREG(before.st_mode):  # nobody may ever write into a pipe
+        if not stat.S_ISREG(before.st_mode):  # a pipe may never be written to
             return {"error": f"{file} is no ordinary file"}
         rows = tables.read(
             file,

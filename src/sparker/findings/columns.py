@@ -45,6 +45,10 @@ class ColumnTest(NamedTuple):
     """None of a category."""
     data_quartiles: Quartiles | None
 
+    def is_significant(self, level: float) -> bool:
+        """Return whether the column differs by itself at this level."""
+        return self.p_value <= level
+
 
 def column_tests(
     pool: Pool, rng: np.random.Generator, encoding: Encoding, *, independent: bool

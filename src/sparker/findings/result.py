@@ -352,7 +352,7 @@ class Result:
                 "test": [one.test for one in found],
                 "distance": [one.distance for one in found],
                 "p_value": [one.p_value for one in found],
-                "significant": [one.p_value <= self.answer_level for one in found],
+                "significant": [one.is_significant(self.answer_level) for one in found],
                 "reference_median": [_middle(one.reference_quartiles) for one in found],
                 "data_median": [_middle(one.data_quartiles) for one in found],
             },
@@ -515,8 +515,9 @@ class Result:
     def _answers_in_json(self, found: Answers) -> dict[str, Any]:
         """The answers; the rows are those flagged, and the ten first."""
         labels, numbers, bound, fdr = self.tested_labels, self.row_numbers, self._bound, text.FDR
-        flagged = found.row_p_values is not None and self.listed(fdr)
-        in_list = np.broadcast_to(flagged, len(self.data))
+        flagged = np.zeros(len(self.data), bool)
+        if found.row_p_values is not None:
+            flagged = self.listed(fdr)
         return {
             "how_many": None
             if bound is None
@@ -530,7 +531,7 @@ class Result:
             ],
             "rows": {
                 "fdr": None if found.row_p_values is None else fdr,
-                "flagged": [int(numbers[row]) for row in self.ranking if in_list[row]],
+                "flagged": [int(numbers[row]) for row in self.ranking if flagged[row]],
                 "most_anomalous": [
                     {"row": int(numbers[row]), "probability": finite(float(found.probability[row]))}
                     for row in self.ranking[:10]
@@ -542,7 +543,7 @@ class Result:
                     "test": one.test,
                     "distance": one.distance,
                     "p_value": one.p_value,
-                    "significant": one.p_value <= self.answer_level,
+                    "significant": one.is_significant(self.answer_level),
                     "reference_quartiles": _listed(one.reference_quartiles),
                     "data_quartiles": _listed(one.data_quartiles),
                 }

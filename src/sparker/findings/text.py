@@ -93,11 +93,9 @@ def compared(result: "Result") -> str:
     )
     used, n_all = result.used_columns, len(result.encoding.columns) + len(result.encoding.left_out)
     of = "" if len(used) == n_all else f" of {n_all:,}"
-    if result.encoding.named and len(used) <= N_COMPARED:
-        columns = f"{len(used)}{of} columns: {', '.join(used)}"
-    else:
-        columns = f"{len(used):,}{of} columns"
-    return f"{rows}, {columns.replace('1 columns', '1 column') if n_all == 1 else columns}"
+    named = result.encoding.named and len(used) <= N_COMPARED
+    names = f": {', '.join(used)}" if named else ""
+    return f"{rows}, {len(used):,}{of} column{'s' * (n_all != 1)}{names}"
 
 
 def outcome(result: "Result") -> str:
@@ -241,7 +239,7 @@ def columns(result: "Result") -> str:
     """Return which single columns differ significantly."""
     assert result.answers is not None
     tested, labels = result.answers.columns, result.tested_labels
-    found = [labels[one.column] for one in tested if one.p_value <= result.answer_level]
+    found = [labels[one.column] for one in tested if one.is_significant(result.answer_level)]
     if not tested:
         return ""
     if not found:

@@ -132,7 +132,7 @@ def _columns(result: Result) -> list[Line]:
                 labels[one.column],
                 f"{one.distance:.3f}",
                 number(one.p_value, 2),
-                one.p_value <= result.answer_level,
+                one.is_significant(result.answer_level),
                 before,
                 after,
                 one.test,
