@@ -20,15 +20,13 @@ class Line(NamedTuple):
 
 
 def across(result: "Result") -> list[Line]:
-    """The component tests of kernels by width; without kernels, all component tests."""
-    kernels = result.models is not None
-    names = [name for name in result.families if not kernels or name in FAMILIES]
-    return [line_of(result, name, by_scale=kernels) for name in names]
-
-
-def line_of(result: "Result", family: str, *, by_scale: bool = True) -> Line:
-    """The component tests of one family by their scales, or by their numbers."""
-    numbers = result.of_family(family)
-    scales = np.array([result.component_tests[i].scale for i in numbers])
-    x = scales if by_scale else numbers.astype(float)
-    return Line(family, numbers.tolist(), x, result.p_by_component_test[numbers])
+    """Return the component tests of kernels by width; without kernels, all by their numbers."""
+    kernels, lines = result.models is not None, []
+    for family in result.families:
+        if kernels and family not in FAMILIES:
+            continue
+        numbers = result.of_family(family)
+        scales = np.array([result.component_tests[i].scale for i in numbers])
+        x = scales if kernels else numbers.astype(float)
+        lines.append(Line(family, numbers.tolist(), x, result.p_by_component_test[numbers]))
+    return lines
